@@ -1,0 +1,47 @@
+# Every target creates and fills .venv by itself; all that is needed is Python 3.11+ and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint format clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "rectifit needs Python 3.11 or newer; set one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per group of requirements: .venv/.installed-test holds while pyproject.toml is older.
+$(VENV)/.installed-%: pyproject.toml $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+demo: $(VENV)/.installed  ## fit a generated instance and print the result
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.installed-test  ## run the tests
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/.installed-bench  ## compare speed with other solvers, side by side
+	$(BIN)/python benchmarks/run.py $(BENCH)
+
+lint: $(VENV)/.installed-lint  ## style, types and spelling
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/codespell
+
+format: $(VENV)/.installed-lint  ## bring the code into shape
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,7 @@
+"""ReLU regression: fit y ~ max(0, X beta + intercept) by least squares, with proof of quality."""
+
+from rectifit.problem import Problem
+from rectifit.surrogate import SurrogateSolution, SurrogateSolver, solve_surrogate
+
+__version__ = "0.1.0"
+__all__ = ["Problem", "SurrogateSolution", "SurrogateSolver", "__version__", "solve_surrogate"]

@@ -1,0 +1,99 @@
+"""The paper's instances: y = max(0, X beta) + noise with a random beta."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rectifit.problem import Matrix, Vector
+
+__all__ = ["Instance", "make_relu"]
+
+
+class Instance(NamedTuple):
+    """Training data, the beta that made them, and a test set from the same beta."""
+
+    X: Matrix
+    y: Vector
+    beta: Vector
+    X_test: Matrix
+    y_test: Vector
+
+
+def make_relu(
+    n_samples: int,
+    n_features: int,
+    *,
+    sparsity: float = 0.5,
+    noise: float = 0.1,
+    beta_mean: float = 0.5,
+    beta_variance: float = 10.0,
+    realizable: bool | None = None,
+    design: str = "ternary",
+    random_state: int | np.random.Generator | None = None,
+) -> Instance:
+    """Draw an instance of ReLU regression without intercept.
+
+    beta ~ N(beta_mean, beta_variance) per coefficient, y = max(0, X beta) + eps with eps ~ N(0, (noise s)^2), s the
+    standard deviation of X beta over the sample.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Size of the training set; the test set has as many rows.
+    sparsity : float, default=0.5
+        Share of non-zero entries of a ternary X, each +1 or -1 with equal probability.
+    noise : float, default=0.1
+        Standard deviation of the noise relative to that of X beta.
+    beta_mean, beta_variance : float
+    realizable : bool, optional
+        Make the first n_features training rows sgn(beta_j) e_j, so that without noise beta is the only optimum.
+        Default: when noise is 0.
+    design : {"ternary", "gaussian"}, default="ternary"
+        A Gaussian X has independent standard normal entries, and `sparsity` has no meaning for it.
+    random_state : int or numpy Generator, optional
+
+    Returns
+    -------
+    Instance
+
+    Examples
+    --------
+    >>> X, y, beta, X_test, y_test = make_relu(200, 10, noise=0.0, random_state=0)
+    >>> X.shape, float(abs(y - (X @ beta).clip(0)).max())
+    ((200, 10), 0.0)
+    """
+    for name, size in (("n_samples", n_samples), ("n_features", n_features)):
+        if size < 1:
+            raise ValueError(f"{name} is {size}; it must be at least 1")
+    if not 0.0 < sparsity <= 1.0:
+        raise ValueError(f"sparsity is {sparsity}; it must be above 0 and at most 1")
+    for name, amount in (("noise", noise), ("beta_variance", beta_variance)):
+        if not 0.0 <= amount < np.inf:
+            raise ValueError(f"{name} is {amount}; it must be finite and non-negative")
+    if design not in ("ternary", "gaussian"):
+        raise ValueError(f"design is {design!r}; it must be 'ternary' or 'gaussian'")
+    if realizable is None:
+        realizable = noise == 0.0
+    if realizable and n_samples < n_features:
+        raise ValueError(
+            f"n_samples is {n_samples}; a realizable instance needs at least n_features = {n_features} rows"
+        )
+    rng = np.random.default_rng(random_state)
+    beta = rng.normal(beta_mean, np.sqrt(beta_variance), n_features)
+
+    def draw_rows() -> Matrix:
+        if design == "gaussian":
+            return rng.standard_normal((n_samples, n_features))
+        shares = [sparsity / 2.0, sparsity / 2.0, 1.0 - sparsity]
+        return rng.choice([1.0, -1.0, 0.0], size=(n_samples, n_features), p=shares)
+
+    def draw_outcomes(X: Matrix) -> Vector:
+        u = X @ beta
+        return np.maximum(u, 0.0) + noise * u.std() * rng.standard_normal(n_samples)
+
+    X, X_test = draw_rows(), draw_rows()
+    if realizable:
+        X[:n_features] = np.diag(np.where(beta > 0.0, 1.0, -1.0))
+    return Instance(X, draw_outcomes(X), beta, X_test, draw_outcomes(X_test))

@@ -1,0 +1,71 @@
+"""The loss of one sample as a convex piece of its pre-activation u.
+
+Every sample of the surrogate F_I, and the plain quadratic, has the same shape: the quadratic (u - y)^2
+to the right of a kink c, the constant y^2 to its left,
+
+    piece(u) = (u - y)^2   if u > c,   else   y^2,
+
+    kind           kink c        which samples
+    active         -infinity     y > 0, in the active set I       (also the plain quadratic of any sample)
+    inactive       2 y           y > 0, outside I: sigma(u, y)
+    non-positive   0             y <= 0: (max(0, u) - y)^2
+
+At c the value is continuous, because |c - y| = |y|, and the slope jumps from 0 to 2 |y|.
+
+The functions below take arrays or scalars and contain no branches, so that the compiled kernel uses this
+very source for single samples and the array engine for whole columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["conjugate", "kinks", "slope", "slope_jump", "value"]
+
+# Scalars when compiled, arrays when called from NumPy: the same expressions serve both.
+Number = Any
+
+
+def kinks(y: npt.NDArray[np.float64], active: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """Kink c of every sample: -infinity where active and y > 0, otherwise 2 max(y, 0).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kinks(np.array([3.0, 3.0, -1.0]), np.array([True, False, True]))
+    array([-inf,   6.,   0.])
+    """
+    return np.where(active & (y > 0), -np.inf, 2.0 * np.maximum(y, 0.0))
+
+
+def value(u: Number, y: Number, c: Number) -> Number:
+    """(u - y)^2 right of the kink, y^2 left of it."""
+    r = u * (u > c) - y
+    return r * r
+
+
+def slope(u: Number, y: Number, c: Number) -> Number:
+    """Derivative 2 (u - y) right of the kink, 0 left of it; at the kink, the left derivative."""
+    return 2.0 * (u - y) * (u > c)
+
+
+def slope_jump(y: Number, c: Number) -> Number:
+    """Slope just right of the kink, 2 (c - y) = 2 |y|; -infinity where there is no kink.
+
+    The subdifferential at a kink is the interval from 0 to this number.
+    """
+    return 2.0 * (c - y)
+
+
+def conjugate(slope: Number, y: Number, c: Number) -> Number:
+    """Fenchel conjugate sup_u (slope * u - piece(u)), for a slope the piece can have.
+
+    Above the jump the supremum lies on the quadratic, at u = slope/2 + y; below it lies at the kink, which is then
+    2 max(y, 0) = y + |y|. A piece with a kink has no negative slopes: there its conjugate is +infinity,
+    and the formula does not apply.
+    """
+    above = slope > 2.0 * (c - y)
+    return above * (0.25 * slope + y) * slope + (1 - above) * (slope * (y + abs(y)) - y * y)

@@ -1,0 +1,275 @@
+"""The engine for many rows: passes over X with BLAS, and the compiled kernel on the rows near their kinks.
+
+A row far from its kink stays on its piece for a while, and all such rows together are one quadratic. A round
+minimises, with the kernel, the model
+
+    (quadratic of the far rows) + sum over near rows of piece_i
+
+and follows the way to its minimum with one pass over X. If no far row changes sides, the model was the
+surrogate itself, and its minimum is the answer. Otherwise the way is still a direction of descent,
+because model and surrogate agree around the point: an exact line search follows it, the rows that changed
+sides enter or leave the Gram matrix, and the next round begins. From some round on ever more rows are near,
+in the end all of them, so the rounds end.
+
+X is read as it is; nothing of its size is stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rectifit import pieces
+from rectifit.problem import Mask, Matrix, Vector, row_blocks
+from rectifit.surrogate import kernel
+from rectifit.surrogate.bound import allowance, mend_slopes
+from rectifit.surrogate.rows import WorkingRows
+from rectifit.surrogate.solution import Answers
+
+__all__ = ["ArrayEngine"]
+
+Index = npt.NDArray[np.intp]
+
+# Rows near their kink: at least so many, or so many per direction in the first round and in the next ones.
+NEAR_LEAST, NEAR_FIRST, NEAR_NEXT = 1000, 40, 20
+# From this round on their number doubles.
+DOUBLING = 6
+MAX_ROUNDS = 40
+# A minimum whose loss exceeds this share of sum y^2 is polished with a gradient from the data.
+POLISH = 1e-11
+MAX_POLISHES = 3
+
+
+@dataclass
+class Point:
+    """Where the engine stands: coordinates, u = Z gamma, and the state of every row."""
+
+    gamma: Vector
+    u: Vector
+    quadratic: Mask
+    held: Mask
+
+
+@dataclass(frozen=True)
+class Model:
+    """Minimum of the model: the way there, and what becomes of the near rows."""
+
+    near: Index
+    Z: Matrix
+    delta: Vector
+    u: Vector
+    state: npt.NDArray[np.int8]
+    slopes: Vector
+    steps: int
+    converged: bool
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Coefficients and value at a point, and how far the minimum can lie below: the loss, and an allowance for rounding.
+
+    slopes are those of the dual bound, residual their sum Z'slopes plus the slope of the ridge.
+    """
+
+    columns: Vector
+    value: float
+    loss: float
+    allowance: float
+    slopes: Vector
+    residual: Vector
+
+
+class ArrayEngine:
+    """Keeps Gram matrix, states and solution from one active set to the next."""
+
+    def __init__(self, rows: WorkingRows) -> None:
+        self.rows = rows
+        n = rows.n_rows
+        # Gram matrix and Z'y' over the rows in `inside`; to begin with, all: the start is least squares.
+        self._gram: Matrix = rows.gram.copy()
+        self._cross: Vector = rows.cross.copy()
+        self._inside: Mask = np.ones(n, dtype=np.bool_)
+        self.restart(np.linalg.lstsq(rows.gram + rows.ridge, rows.cross, rcond=1e-12)[0])
+
+    def restart(self, gamma: Vector) -> None:
+        """Begin the next solve at gamma; the Gram matrix stays."""
+        nowhere = np.zeros(self.rows.n_rows, dtype=np.bool_)
+        self._point = Point(np.array(gamma), self.rows.preactivation(gamma), nowhere, nowhere.copy())
+
+    def solve(self, actives: Mask) -> Answers:
+        """One answer per line of `actives` (a subset of the positive samples), each found from the one before."""
+        lines = [self._solve(pieces.kinks(self.rows.y, active)) for active in actives]
+        return Answers(*(np.array(column) for column in zip(*lines, strict=True)))
+
+    def _solve(self, kink: Vector) -> tuple[Vector, float, float, Vector, int, bool]:
+        point, y = self._point, self.rows.y
+        point.held &= np.abs(point.u - kink) <= kernel.HOLD_TOL
+        point.quadratic = (point.u > kink) & ~point.held
+        last: Judgement | None = None
+        steps = polishes = 0
+        for turn in range(MAX_ROUNDS):
+            self._update_gram(point.quadratic | point.held)
+            model = self._minimise_model(kink, turn, last)
+            steps += model.steps
+            faithful = self._follow(model, kink)
+            last = None
+            if faithful and model.converged:
+                self._update_gram(point.quadratic | point.held)
+                last = self._judge(model, kink)
+                if last.loss <= POLISH * float(y @ y) or polishes == MAX_POLISHES:
+                    break
+                polishes += 1
+        converged = last is not None
+        last = last or self._judge(model, kink)
+        loss = last.loss + last.allowance if converged else np.inf
+        return last.columns, last.value, loss, last.slopes, steps, converged
+
+    def _update_gram(self, inside: Mask) -> None:
+        """Gram matrix and Z'y' over `inside`, from those before by the rows that differ, or anew if that is less."""
+        changed = np.flatnonzero(inside != self._inside)
+        if 2 * changed.size > np.count_nonzero(inside):
+            changed = np.flatnonzero(inside)
+            self._gram[:] = 0.0
+            self._cross[:] = 0.0
+        for block in row_blocks(changed.size, self.rows.n_columns):
+            index = changed[block]
+            Z = self.rows.rows(index)
+            signed = Z * np.where(inside[index], 1.0, -1.0)[:, None]
+            self._gram += signed.T @ Z
+            self._cross += self.rows.y[index] @ signed
+        self._inside = inside
+
+    def _minimise_model(self, kink: Vector, turn: int, last: Judgement | None) -> Model:
+        """Minimise far quadratic plus near pieces. With a judgement of the point, its slope is taken from there."""
+        rows, point, q = self.rows, self._point, self.rows.n_directions
+        near = self._nearest(kink, turn)
+        Z = rows.rows(near)
+        state = np.where(point.held[near], kernel.HELD, point.quadratic[near]).astype(np.int8)
+        present = state != kernel.FLAT
+        y_near, u_near = rows.y[near], point.u[near]
+        far_gram = self._gram - Z[present].T @ Z[present] + rows.ridge
+        if last is None:
+            far_cross = self._cross - y_near[present] @ Z[present]
+            far_slope = 2.0 * (far_gram @ point.gamma - far_cross)
+        else:
+            far_slope = last.residual - last.slopes[near] @ Z
+        delta, u = np.zeros(q), u_near.copy()
+        slopes, steps, converged = np.empty((1, near.size)), np.empty(1, np.int64), np.empty(1, np.bool_)
+        kernel.minimise(
+            Z,
+            np.ascontiguousarray(Z.T),
+            rows.norms[near],
+            y_near,
+            kink[near][None],
+            u_near,
+            far_slope,
+            far_gram,
+            kernel.max_steps(q),
+            delta,
+            u,
+            state,
+            self._gram + rows.ridge,
+            np.zeros(q),
+            np.empty((1, q)),
+            np.empty((1, near.size), dtype=np.int8),
+            slopes,
+            np.empty((1, q, q)),
+            steps,
+            converged,
+        )
+        return Model(near, Z, delta, u, state, slopes[0], int(steps[0]), bool(converged[0]))
+
+    def _nearest(self, kink: Vector, turn: int) -> Index:
+        n, q = self.rows.n_rows, self.rows.n_directions
+        size = max((NEAR_NEXT if turn else NEAR_FIRST) * q, NEAR_LEAST) * 2 ** max(0, turn - DOUBLING)
+        if size >= n:
+            return np.arange(n)
+        # Zero rows never move and are never near. Rows at their kink always are: there the model must be exact.
+        distance = np.full(n, np.inf)
+        np.divide(np.abs(self._point.u - kink), self.rows.norms, out=distance, where=self.rows.norms > 0.0)
+        size = max(size, np.count_nonzero(distance <= kernel.HOLD_TOL))
+        return np.sort(np.argpartition(distance, min(size, n - 1))[:size])
+
+    def _follow(self, model: Model, kink: Vector) -> bool:
+        """Go to the model's minimum, or as far as the surrogate falls. True if the model was the surrogate."""
+        point, rows, near = self._point, self.rows, model.near
+        du = rows.preactivation(model.delta)
+        du[near] = model.u - point.u[near]
+        u = point.u + du
+        right = u > kink
+        left_side = right != point.quadratic
+        left_side[near] = False
+        faithful = not left_side.any()
+        step = 1.0 if faithful else min(1.0, self._line_search(kink, du, model.delta))
+        point.gamma = point.gamma + step * model.delta
+        if step == 1.0:
+            point.u, point.quadratic = u, right
+            point.quadratic[near] = model.state == kernel.QUADRATIC
+            point.held = np.zeros_like(right)
+            point.held[near] = model.state == kernel.HELD
+        else:
+            point.u = point.u + step * du
+            point.quadratic = point.u > kink
+            point.held = np.zeros_like(right)
+        return faithful
+
+    def _line_search(self, kink: Vector, du: Vector, delta: Vector) -> float:
+        """Exact minimiser of the surrogate along the way, up to 1."""
+        point, rows, y = self._point, self.rows, self.rows.y
+        on = point.quadratic
+        first = 2.0 * float(((point.u - y) * du) @ on + point.gamma @ rows.ridge @ delta)
+        second = 2.0 * float((du * du) @ on + delta @ rows.ridge @ delta)
+        # A held row stands at its kink like one on its constant.
+        meets = np.flatnonzero(((point.u + du > kink) != on) & (du != 0.0))
+        when = np.maximum((kink[meets] - point.u[meets]) / du[meets], 0.0)
+        step, _, _ = kernel.exact_step(
+            when,
+            np.arange(meets.size),
+            meets.size,
+            first,
+            second,
+            point.u[meets],
+            du[meets],
+            y[meets],
+            np.where(on[meets], kernel.QUADRATIC, kernel.FLAT).astype(np.int8),
+        )
+        return float(step)
+
+    def _judge(self, model: Model, kink: Vector) -> Judgement:
+        """Value, slopes and loss at the point, from the data in one pass."""
+        rows, point, near, y = self.rows, self._point, model.near, self.rows.y
+        slopes = np.empty(rows.n_rows)
+        held = np.flatnonzero(point.held)
+        held_slopes = model.slopes[point.held[near]]
+
+        def slope_of(block: slice, u: Vector) -> Vector:
+            slopes[block] = 2.0 * (u - y[block]) * point.quadratic[block]
+            lo, hi = np.searchsorted(held, (block.start, block.stop))
+            slopes[held[lo:hi]] = held_slopes[lo:hi]
+            return slopes[block]
+
+        point.u, residual = rows.sweep(point.gamma, slope_of)
+        residual += 2.0 * rows.ridge @ point.gamma
+        sloped = (point.quadratic | point.held) & (kink > -np.inf)
+        mended = mend_slopes(
+            model.Z, sloped[near], slopes[near], residual, self._gram + rows.ridge
+        )
+        slopes[near] = mended.slopes
+        sloped[near] = False
+        far_is_weak = bool((slopes < mended.reach * rows.norms)[sloped].any())
+        columns = rows.T @ point.gamma
+        at_u = pieces.value(point.u, y, kink)
+        value = float(at_u.sum() + rows.penalty @ np.square(columns))
+        fenchel = float((at_u + pieces.conjugate(slopes, y, kink) - slopes * point.u).sum())
+        loss = np.inf if far_is_weak else max(fenchel + mended.decrement, 0.0)
+        slack = allowance(
+            rows.n_directions,
+            mended.remainder,
+            float(np.linalg.norm(point.gamma)),
+            float(np.abs(columns) @ rows.largest),
+            float(np.abs(slopes).sum()),
+            value,
+        )
+        return Judgement(columns, value, loss, slack, slopes, mended.rho)

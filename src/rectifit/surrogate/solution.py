@@ -1,0 +1,49 @@
+"""What a surrogate solve returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rectifit.problem import Mask, Matrix, Vector
+
+__all__ = ["Answers", "SurrogateSolution"]
+
+
+class Answers(NamedTuple):
+    """An engine's answers in working units, one line per active set: coefficients over s, values over s^2."""
+
+    columns: Matrix
+    values: Vector
+    losses: Vector
+    slopes: Matrix
+    steps: npt.NDArray[np.int64]
+    converged: Mask
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SurrogateSolution:
+    """A minimiser of the convex surrogate F_I, with proof.
+
+    Attributes
+    ----------
+    beta : coefficients on the user's scale
+    intercept : 0.0 without fit_intercept
+    value : F_I at (beta, intercept), evaluated from the data, ridge included
+    dual_bound : a lower bound of min F_I, valid whether or not the method converged
+    dual : one slope per sample, lambda_i in the subdifferential of w_i piece_i at u_i, with
+        sum_i lambda_i [x_i, 1] + 2 alpha [beta, 0] = 0 up to rounding: the optimality condition
+    n_iter : steps of the active-set method
+    converged : whether the optimality conditions were reached
+    """
+
+    beta: Vector
+    intercept: float
+    value: float
+    dual_bound: float
+    dual: Vector
+    n_iter: int
+    converged: bool

@@ -1,0 +1,177 @@
+"""One question, one answer: minimise F_I over (beta, intercept) for an active set I."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from rectifit.problem import Mask, Problem, Vector, check_active, check_start
+from rectifit.surrogate.rows import WorkingRows
+from rectifit.surrogate.solution import Answers, SurrogateSolution
+
+__all__ = ["SurrogateSolver", "solve_surrogate"]
+
+# Up to this many entries of X all rows go through the compiled kernel at every step.
+SMALL = 250_000
+
+
+class Engine(Protocol):
+    def restart(self, gamma: Vector) -> None: ...
+
+    def solve(self, actives: Mask) -> Answers: ...
+
+
+class SurrogateSolver:
+    """Owns the data and is asked one active set after another.
+
+    Gram matrix, states and solution are kept between questions, so that neighbouring active sets cost a few steps each.
+
+    Parameters
+    ----------
+    problem : Problem
+    engine : {"auto", "compiled", "array"}, default="auto"
+        "compiled" copies the data and runs every step in compiled code; "array" leaves X where it is and
+        passes over it with BLAS. "auto" takes the first for small problems.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rectifit.problem import Problem
+    >>> solver = SurrogateSolver(Problem.from_data([[1.0], [2.0], [3.0]], [1.0, 2.0, 6.0]))
+    >>> solution = solver.solve(np.array([True, True, True]))
+    >>> round(solution.beta[0], 6), round(solution.intercept, 6)
+    (2.5, -2.0)
+    """
+
+    def __init__(self, problem: Problem, engine: str = "auto") -> None:
+        if engine not in ("auto", "compiled", "array"):
+            raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'array'")
+        self.problem = problem
+        self._rows = WorkingRows(problem)
+        if engine == "auto":
+            engine = "compiled" if problem.X.size <= SMALL else "array"
+        # Imported here: numba takes longer to load than everything else together.
+        self._engine: Engine
+        if engine == "compiled":
+            from rectifit.surrogate.compiled import CompiledEngine
+
+            self._engine = CompiledEngine(self._rows)
+        else:
+            from rectifit.surrogate.array import ArrayEngine
+
+            self._engine = ArrayEngine(self._rows)
+
+    def solve(self, active: npt.ArrayLike, start: Any = None) -> SurrogateSolution:
+        """Minimise F_I for the active set given as a mask; entries at y <= 0 are ignored.
+
+        Parameters
+        ----------
+        active : boolean mask over samples
+        start : solution, pair (beta, intercept) or coefficients, optional
+            Where to begin; without it, at the solution of the question before.
+        """
+        return self.solve_each(active, start=start)[0]
+
+    def solve_each(self, actives: npt.ArrayLike, start: Any = None) -> list[SurrogateSolution]:
+        """Minimise one surrogate after another, in one call: one mask per line, one solution for each."""
+        masks = check_active(actives, self.problem.n_samples)
+        if start is not None:
+            self._engine.restart(self._rows.from_coefficients(*check_start(start, self.problem)))
+        answers = self._solve(masks)
+        scale, p = self._rows.scale, self.problem.n_features
+        columns = scale * answers.columns
+        intercepts = columns[:, p].tolist() if self.problem.fit_intercept else [0.0] * len(masks)
+        # The scale is a power of two, so multiplying by it is exact.
+        values = answers.values * scale * scale
+        bounds = (answers.values - answers.losses) * scale * scale
+        loose = ~(answers.losses <= 1e-9 * answers.values)
+        if loose.any():
+            for e in np.flatnonzero(loose):
+                bounds[e] = max(bounds[e], self._floor(masks[e]))
+        duals = answers.slopes * (scale * self.problem.root_weight)
+        return [
+            SurrogateSolution(columns[e, :p], intercepts[e], value, bound, duals[e], steps, converged)
+            for e, (value, bound, steps, converged) in enumerate(
+                zip(
+                    values.tolist(),
+                    bounds.tolist(),
+                    answers.steps.tolist(),
+                    answers.converged.tolist(),
+                    strict=True,
+                )
+            )
+        ]
+
+    def _solve(self, masks: Mask) -> Answers:
+        masks = masks & self.problem.positive
+        occupied = masks.any(axis=1)
+        if occupied.all():
+            return self._engine.solve(masks)
+        # With nothing active every piece is smallest at u <= 0: the zero function is optimal.
+        k, y = masks.shape[0], self._rows.y
+        answers = Answers(
+            columns=np.zeros((k, self._rows.n_columns)),
+            values=np.full(k, float(y @ y)),
+            losses=np.full(k, 1e-15 * y.size * float(y @ y)),
+            slopes=np.zeros(masks.shape),
+            steps=np.zeros(k, dtype=np.int64),
+            converged=np.ones(k, dtype=np.bool_),
+        )
+        if occupied.any():
+            for filled, found in zip(answers, self._engine.solve(masks[occupied]), strict=True):
+                filled[occupied] = found
+        return answers
+
+    def _floor(self, active: Mask) -> float:
+        """sum w y^2 over the samples that are not active: no piece with a kink is ever smaller."""
+        kinked = (self.problem.root_weight * self.problem.y)[~(active & self.problem.positive)]
+        return float(kinked @ kinked) * (1.0 - 1e-15 * kinked.size)
+
+
+def solve_surrogate(
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    active: npt.ArrayLike,
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+    fit_intercept: bool = True,
+    alpha: float = 0.0,
+    start: Any = None,
+) -> SurrogateSolution:
+    """Minimise the convex surrogate F_I of the ReLU regression exactly.
+
+        F_I(beta, b) = sum over active i of          w_i (u_i - y_i)^2
+                     + sum over the rest, y_i > 0,   w_i ((u_i - y_i)^2 if u_i > 2 y_i else y_i^2)
+                     + sum over y_i <= 0 of          w_i (max(0, u_i) - y_i)^2
+                     + alpha |beta|^2,               u_i = x_i'beta + b
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    active : boolean mask over samples; entries at y <= 0 are ignored
+    sample_weight : array-like of shape (n_samples,), optional
+    fit_intercept : bool, default=True
+    alpha : float, default=0.0
+    start : solution, pair (beta, intercept) or coefficients, optional
+        Where to begin. The value of the minimum does not depend on it.
+
+    Returns
+    -------
+    SurrogateSolution
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[-1.0], [0.0], [1.0], [2.0]])
+    >>> y = np.array([0.0, 0.0, 1.0, 2.0])
+    >>> solution = solve_surrogate(X, y, y > 0)
+    >>> round(solution.value, 9), round(solution.beta[0], 6)
+    (0.0, 1.0)
+    """
+    problem = Problem.from_data(
+        X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha
+    )
+    return SurrogateSolver(problem).solve(active, start=start)
