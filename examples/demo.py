@@ -18,8 +18,12 @@ solutions = solver.solve_each(actives)
 best = min(solutions, key=lambda s: problem.objective(s.beta, s.intercept))
 seconds = time.perf_counter() - started
 
-print(f"{problem.n_samples} samples, {problem.n_features} features, {problem.positive.sum()} positive outcomes")
-print(f"{len(solutions)} convex surrogates minimised in {seconds:.2f} s, compiling included on the first run\n")
+print(
+    f"{problem.n_samples} samples, {problem.n_features} features, {problem.positive.sum()} positive outcomes"
+)
+print(
+    f"{len(solutions)} convex surrogates minimised in {seconds:.2f} s, compiling included on the first run\n"
+)
 print("split  active     min F_I  true objective  relative gap")
 for split, (active, solution) in enumerate(zip(actives, solutions, strict=True)):
     objective = problem.objective(solution.beta, solution.intercept)

@@ -63,8 +63,8 @@ def slope_jump(y: Number, c: Number) -> Number:
 def conjugate(slope: Number, y: Number, c: Number) -> Number:
     """Fenchel conjugate sup_u (slope * u - piece(u)), for a slope the piece can have.
 
-    Above the jump the supremum lies on the quadratic, at u = slope/2 + y; below it lies at the kink, which is then
-    2 max(y, 0) = y + |y|. A piece with a kink has no negative slopes: there its conjugate is +infinity,
+    Above the jump the supremum lies on the quadratic, at u = slope/2 + y; below it lies at the kink, which is
+    then 2 max(y, 0) = y + |y|. A piece with a kink has no negative slopes: there its conjugate is +infinity,
     and the formula does not apply.
     """
     above = slope > 2.0 * (c - y)

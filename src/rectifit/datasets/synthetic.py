@@ -35,8 +35,8 @@ def make_relu(
 ) -> Instance:
     """Draw an instance of ReLU regression without intercept.
 
-    beta ~ N(beta_mean, beta_variance) per coefficient, y = max(0, X beta) + eps with eps ~ N(0, (noise s)^2), s the
-    standard deviation of X beta over the sample.
+    beta ~ N(beta_mean, beta_variance) per coefficient, y = max(0, X beta) + eps with eps ~ N(0, (noise s)^2),
+    s the standard deviation of X beta over the sample.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def make_relu(
         Standard deviation of the noise relative to that of X beta.
     beta_mean, beta_variance : float
     realizable : bool, optional
-        Make the first n_features training rows sgn(beta_j) e_j, so that without noise beta is the only optimum.
-        Default: when noise is 0.
+        Make the first n_features training rows sgn(beta_j) e_j, so that without noise beta is the only
+        optimum. Default: when noise is 0.
     design : {"ternary", "gaussian"}, default="ternary"
         A Gaussian X has independent standard normal entries, and `sparsity` has no meaning for it.
     random_state : int or numpy Generator, optional
@@ -87,11 +87,13 @@ def make_relu(
         if design == "gaussian":
             return rng.standard_normal((n_samples, n_features))
         shares = [sparsity / 2.0, sparsity / 2.0, 1.0 - sparsity]
-        return rng.choice([1.0, -1.0, 0.0], size=(n_samples, n_features), p=shares)
+        signs: Matrix = rng.choice([1.0, -1.0, 0.0], size=(n_samples, n_features), p=shares)
+        return signs
 
     def draw_outcomes(X: Matrix) -> Vector:
         u = X @ beta
-        return np.maximum(u, 0.0) + noise * u.std() * rng.standard_normal(n_samples)
+        y: Vector = np.maximum(u, 0.0) + noise * u.std() * rng.standard_normal(n_samples)
+        return y
 
     X, X_test = draw_rows(), draw_rows()
     if realizable:

@@ -25,6 +25,7 @@ from rectifit import pieces
 from rectifit.problem import Mask, Matrix, Vector, row_blocks
 from rectifit.surrogate import kernel
 from rectifit.surrogate.bound import allowance, mend_slopes
+from rectifit.surrogate.descent import Carry, States, Terrain, descend
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.solution import Answers
 
@@ -60,7 +61,7 @@ class Model:
     Z: Matrix
     delta: Vector
     u: Vector
-    state: npt.NDArray[np.int8]
+    state: States
     slopes: Vector
     steps: int
     converged: bool
@@ -68,7 +69,9 @@ class Model:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Coefficients and value at a point, and how far the minimum can lie below: the loss, and an allowance for rounding.
+    """Coefficients and value at a point, and how far the minimum can lie below.
+
+    That is the loss, plus an allowance for rounding.
 
     slopes are those of the dual bound, residual their sum Z'slopes plus the slope of the ridge.
     """
@@ -91,7 +94,8 @@ class ArrayEngine:
         self._gram: Matrix = rows.gram.copy()
         self._cross: Vector = rows.cross.copy()
         self._inside: Mask = np.ones(n, dtype=np.bool_)
-        self.restart(np.linalg.lstsq(rows.gram + rows.ridge, rows.cross, rcond=1e-12)[0])
+        start = np.linalg.lstsq(rows.gram + rows.ridge, rows.cross, rcond=1e-12)[0]
+        self.restart(np.asarray(start, dtype=np.float64))
 
     def restart(self, gamma: Vector) -> None:
         """Begin the next solve at gamma; the Gram matrix stays."""
@@ -99,7 +103,7 @@ class ArrayEngine:
         self._point = Point(np.array(gamma), self.rows.preactivation(gamma), nowhere, nowhere.copy())
 
     def solve(self, actives: Mask) -> Answers:
-        """One answer per line of `actives` (a subset of the positive samples), each found from the one before."""
+        """One answer per line of `actives` (positive samples only), each found from the one before."""
         lines = [self._solve(pieces.kinks(self.rows.y, active)) for active in actives]
         return Answers(*(np.array(column) for column in zip(*lines, strict=True)))
 
@@ -127,7 +131,7 @@ class ArrayEngine:
         return last.columns, last.value, loss, last.slopes, steps, converged
 
     def _update_gram(self, inside: Mask) -> None:
-        """Gram matrix and Z'y' over `inside`, from those before by the rows that differ, or anew if that is less."""
+        """Gram matrix and Z'y' over `inside`: by the rows that differ, or anew if that is less work."""
         changed = np.flatnonzero(inside != self._inside)
         if 2 * changed.size > np.count_nonzero(inside):
             changed = np.flatnonzero(inside)
@@ -142,51 +146,41 @@ class ArrayEngine:
         self._inside = inside
 
     def _minimise_model(self, kink: Vector, turn: int, last: Judgement | None) -> Model:
-        """Minimise far quadratic plus near pieces. With a judgement of the point, its slope is taken from there."""
+        """Minimise far quadratic plus near pieces; a judgement of the point tells the slope exactly."""
         rows, point, q = self.rows, self._point, self.rows.n_directions
         near = self._nearest(kink, turn)
         Z = rows.rows(near)
         state = np.where(point.held[near], kernel.HELD, point.quadratic[near]).astype(np.int8)
         present = state != kernel.FLAT
-        y_near, u_near = rows.y[near], point.u[near]
+        u_near = point.u[near]
         far_gram = self._gram - Z[present].T @ Z[present] + rows.ridge
         if last is None:
-            far_cross = self._cross - y_near[present] @ Z[present]
+            far_cross = self._cross - rows.y[near][present] @ Z[present]
             far_slope = 2.0 * (far_gram @ point.gamma - far_cross)
         else:
             far_slope = last.residual - last.slopes[near] @ Z
-        delta, u = np.zeros(q), u_near.copy()
-        slopes, steps, converged = np.empty((1, near.size)), np.empty(1, np.int64), np.empty(1, np.bool_)
-        kernel.minimise(
-            Z,
-            np.ascontiguousarray(Z.T),
-            rows.norms[near],
-            y_near,
-            kink[near][None],
-            u_near,
-            far_slope,
-            far_gram,
-            kernel.max_steps(q),
-            delta,
-            u,
-            state,
-            self._gram + rows.ridge,
-            np.zeros(q),
-            np.empty((1, q)),
-            np.empty((1, near.size), dtype=np.int8),
-            slopes,
-            np.empty((1, q, q)),
-            steps,
-            converged,
+        terrain = Terrain(
+            Z, np.ascontiguousarray(Z.T), rows.norms[near], rows.y[near], u_near, far_slope, far_gram
         )
-        return Model(near, Z, delta, u, state, slopes[0], int(steps[0]), bool(converged[0]))
+        carry = Carry(np.zeros(q), u_near.copy(), state, self._gram + rows.ridge, np.zeros(q))
+        found = descend(terrain, kink[near][None], carry)
+        return Model(
+            near,
+            Z,
+            carry.delta,
+            carry.u,
+            state,
+            found.slopes[0],
+            int(found.steps[0]),
+            bool(found.converged[0]),
+        )
 
     def _nearest(self, kink: Vector, turn: int) -> Index:
         n, q = self.rows.n_rows, self.rows.n_directions
         size = max((NEAR_NEXT if turn else NEAR_FIRST) * q, NEAR_LEAST) * 2 ** max(0, turn - DOUBLING)
         if size >= n:
             return np.arange(n)
-        # Zero rows never move and are never near. Rows at their kink always are: there the model must be exact.
+        # Zero rows never move and are never near; rows at their kink always are.
         distance = np.full(n, np.inf)
         np.divide(np.abs(self._point.u - kink), self.rows.norms, out=distance, where=self.rows.norms > 0.0)
         size = max(size, np.count_nonzero(distance <= kernel.HOLD_TOL))
@@ -224,7 +218,7 @@ class ArrayEngine:
         # A held row stands at its kink like one on its constant.
         meets = np.flatnonzero(((point.u + du > kink) != on) & (du != 0.0))
         when = np.maximum((kink[meets] - point.u[meets]) / du[meets], 0.0)
-        step, _, _ = kernel.exact_step(
+        step, _, _ = kernel.line_search(
             when,
             np.arange(meets.size),
             meets.size,
@@ -245,7 +239,9 @@ class ArrayEngine:
         held_slopes = model.slopes[point.held[near]]
 
         def slope_of(block: slice, u: Vector) -> Vector:
-            slopes[block] = 2.0 * (u - y[block]) * point.quadratic[block]
+            # Not below 0 where there is a kink: rounding may put u on its wrong side.
+            lowest = np.where(kink[block] > -np.inf, 0.0, -np.inf)
+            slopes[block] = np.maximum(2.0 * (u - y[block]) * point.quadratic[block], lowest)
             lo, hi = np.searchsorted(held, (block.start, block.stop))
             slopes[held[lo:hi]] = held_slopes[lo:hi]
             return slopes[block]
@@ -253,9 +249,7 @@ class ArrayEngine:
         point.u, residual = rows.sweep(point.gamma, slope_of)
         residual += 2.0 * rows.ridge @ point.gamma
         sloped = (point.quadratic | point.held) & (kink > -np.inf)
-        mended = mend_slopes(
-            model.Z, sloped[near], slopes[near], residual, self._gram + rows.ridge
-        )
+        mended = mend_slopes(model.Z, sloped[near], slopes[near], residual, self._gram + rows.ridge)
         slopes[near] = mended.slopes
         sloped[near] = False
         far_is_weak = bool((slopes < mended.reach * rows.norms)[sloped].any())
@@ -265,6 +259,7 @@ class ArrayEngine:
         fenchel = float((at_u + pieces.conjugate(slopes, y, kink) - slopes * point.u).sum())
         loss = np.inf if far_is_weak else max(fenchel + mended.decrement, 0.0)
         slack = allowance(
+            rows.n_rows,
             rows.n_directions,
             mended.remainder,
             float(np.linalg.norm(point.gamma)),

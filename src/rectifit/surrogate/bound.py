@@ -1,24 +1,26 @@
 """A lower bound of min F_I from slopes that need not be exact.
 
-Let lambda_i be subgradients of the pieces at u_i = z_i'gamma, and rho = Z'lambda + 2 B gamma the residual of the
-optimality condition, B the ridge. For all t and every delta_i with lambda_i + delta_i in the domain of the
-conjugate, Fenchel's inequality and the fact that conjugates have curvature at most 1/2 give
+Let lambda_i be subgradients of the pieces at u_i = z_i'gamma, and rho = Z'lambda + 2 B gamma the residual
+of the optimality condition, B the ridge. For all t and every delta_i with lambda_i + delta_i in the domain
+of the conjugate, Fenchel's inequality and the fact that conjugates have curvature at most 1/2 give
 
     piece_i(u_i + z_i't) >= piece_i(u_i) + (lambda_i + delta_i) z_i't - delta_i^2 / 4 - fenchel_i,
     fenchel_i = piece_i(u_i) + conjugate_i(lambda_i) - lambda_i u_i,
     (gamma + t)'B(gamma + t) >= gamma'B gamma + 2 t'B gamma - t'B v - v'B v / 4     for every v.
 
-Take G = B + sum over Q of z_i z_i', Q the rows with slopes, v = G^-1 rho and delta_i = -z_i'v on Q. All terms linear
-in t cancel, and what remains holds for every t:
+Take G = B + sum over Q of z_i z_i', Q the rows with slopes, v = G^-1 rho and delta_i = -z_i'v on Q. All terms
+linear in t cancel, and what remains holds for every t:
 
     min F_I >= F_I(gamma) - sum_i fenchel_i - rho'G^-1 rho / 4.
 
-Rows with a kink have no negative slopes, so lambda_i >= z_i'v is required of those in Q, for which lambda_i >= |z_i||v|
-is enough. A row that fails is weak: its slope is set to 0, which is always allowed, and it leaves Q.
+Rows with a kink have no negative slopes, so lambda_i >= z_i'v is required of those in Q, for which
+lambda_i >= |z_i||v| is enough. A row that fails is weak: its slope is set to 0, which is always allowed, and
+it leaves Q.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -27,30 +29,37 @@ from rectifit.problem import Mask, Matrix, Vector
 
 __all__ = ["allowance", "mend_slopes"]
 
-# Where no row determines a direction, the bound covers working coordinates up to this many times those found.
+# Where no row determines a direction, the bound covers coordinates up to this many times those found.
 REACH = 10.0
 MAX_MENDS = 6
 EPS = float(np.finfo(np.float64).eps)
 
 
 def allowance(
-    n_directions: int, remainder: float, size: float, extent: float, total_slope: float, value: float
+    n_rows: int,
+    n_directions: int,
+    remainder: float,
+    size: float,
+    extent: float,
+    total_slope: float,
+    value: float,
 ) -> float:
     """What the bound gives away for rounding, and for directions that no row determines.
 
-    Each u_i is a sum of products whose rounding error is at most (q + 4) eps sum_j |x_ij b_j|, of which `extent`
-    is a bound over all rows; it enters the value times the slope. Sums of squares add a few eps of the
-    value. `remainder` is the part of rho outside the range of G, zero but for rounding; `size` is |gamma|.
+    Each u_i is a sum of products whose rounding error is at most (q + 4) eps sum_j |x_ij b_j|, of which
+    `extent` is a bound over all rows; it enters the value times the slope. Adding up n squares costs about
+    sqrt(n) eps of the value. `remainder` is the part of rho outside the range of G, zero but for rounding;
+    `size` is |gamma|.
     """
-    rounding = EPS * ((n_directions + 4) * extent * total_slope + 8.0 * value)
+    rounding = EPS * ((n_directions + 4) * extent * total_slope + (8.0 + math.sqrt(n_rows)) * value)
     return rounding + REACH * remainder * (1.0 + size)
 
 
 class Mended(NamedTuple):
     """Slopes without weak rows, their residual, and what it costs the bound.
 
-    decrement is rho'G^-1 rho / 4, infinite where mending did not come to an end; remainder the part of rho outside
-    the range of G; reach is |v|, which the slopes of rows not looked at must exceed per length.
+    decrement is rho'G^-1 rho / 4, infinite where mending did not come to an end; remainder the part of rho
+    outside the range of G; reach is |v|, which the slopes of rows not looked at must exceed per length.
     """
 
     slopes: Vector
@@ -60,9 +69,7 @@ class Mended(NamedTuple):
     reach: float
 
 
-def mend_slopes(
-    Z: Matrix, sloped: Mask, slopes: Vector, rho: Vector, gram: Matrix
-) -> Mended:
+def mend_slopes(Z: Matrix, sloped: Mask, slopes: Vector, rho: Vector, gram: Matrix) -> Mended:
     """Put weak rows on their constant and weigh the residual that is left.
 
     Parameters

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from rectifit import pieces
-from rectifit.problem import Mask, Matrix, Vector
+from rectifit.problem import Mask, Vector
 from rectifit.surrogate import kernel
 from rectifit.surrogate.bound import allowance, mend_slopes
+from rectifit.surrogate.descent import Carry, States, Terrain, descend
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.solution import Answers
 
@@ -27,30 +27,31 @@ class CompiledEngine:
         self._Z = rows.rows(slice(None))
         self._Zt = np.ascontiguousarray(self._Z.T)
         self._At = np.ascontiguousarray(rows.columns(slice(None)).T)
-        self._none: tuple[Vector, Vector] = np.zeros(n), np.zeros(q)
-        # Carried from one active set to the next.
-        self._gamma: Vector = np.zeros(q)
-        self._u: Vector = np.zeros(n)
-        self._state: npt.NDArray[np.int8] = np.full(n, kernel.QUADRATIC, dtype=np.int8)
-        self._gram: Matrix = rows.gram + rows.ridge
-        self._largest: Vector = np.zeros(q)
+        self._terrain = Terrain(self._Z, self._Zt, rows.norms, rows.y, np.zeros(n), np.zeros(q), rows.ridge)
+        self._carry = Carry(
+            delta=np.zeros(q),
+            u=np.zeros(n),
+            state=np.full(n, kernel.QUADRATIC, dtype=np.int8),
+            gram=rows.gram + rows.ridge,
+            largest=np.zeros(q),
+        )
         self._inactive_kink = pieces.kinks(rows.y, np.zeros(n, dtype=np.bool_))
         # The first start is least squares: no kinks at all.
-        self._minimise(np.full((1, n), -np.inf))
+        descend(self._terrain, np.full((1, n), -np.inf), self._carry)
 
     def restart(self, gamma: Vector) -> None:
         """Begin the next solve at gamma; the Gram matrix stays."""
-        self._gamma[:] = gamma
+        self._carry.delta[:] = gamma
 
     def solve(self, actives: Mask) -> Answers:
-        """One answer per line of `actives` (a subset of the positive samples), each found from the one before."""
+        """One answer per line of `actives` (positive samples only), each found from the one before."""
         parts = [self._solve(actives[e : e + BATCH]) for e in range(0, actives.shape[0], BATCH)]
         return parts[0] if len(parts) == 1 else Answers(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _solve(self, actives: Mask) -> Answers:
         rows, k = self.rows, actives.shape[0]
         kinks = np.where(actives, -np.inf, self._inactive_kink)
-        gammas, states, slopes, factors, steps, converged = self._minimise(kinks)
+        found = descend(self._terrain, kinks, self._carry)
         columns, values, losses = np.empty((k, rows.n_columns)), np.empty(k), np.empty(k)
         weak = np.empty(k, dtype=np.bool_)
         kernel.judge(
@@ -64,10 +65,10 @@ class CompiledEngine:
             rows.T,
             rows.penalty,
             rows.largest,
-            gammas,
-            states,
-            slopes,
-            factors,
+            found.deltas,
+            found.states,
+            found.slopes,
+            found.factors,
             columns,
             values,
             losses,
@@ -75,46 +76,17 @@ class CompiledEngine:
         )
         if weak.any():
             for e in np.flatnonzero(weak):
-                losses[e] = self._mended_loss(kinks[e], gammas[e], states[e], slopes[e], columns[e], values[e])
-        losses[~converged] = np.inf
-        return Answers(columns, values, losses, slopes, steps, converged)
-
-    def _minimise(
-        self, kinks: Matrix
-    ) -> tuple[Matrix, npt.NDArray[np.int8], Matrix, Matrix, npt.NDArray[np.int64], Mask]:
-        rows, (k, n) = self.rows, kinks.shape
-        q = rows.n_directions
-        out = (
-            np.empty((k, q)),
-            np.empty((k, n), dtype=np.int8),
-            np.empty((k, n)),
-            np.empty((k, q, q)),
-            np.empty(k, dtype=np.int64),
-            np.empty(k, dtype=np.bool_),
-        )
-        kernel.minimise(
-            self._Z,
-            self._Zt,
-            rows.norms,
-            rows.y,
-            kinks,
-            *self._none,
-            rows.ridge,
-            kernel.max_steps(q),
-            self._gamma,
-            self._u,
-            self._state,
-            self._gram,
-            self._largest,
-            *out,
-        )
-        return out
+                losses[e] = self._mended_loss(
+                    kinks[e], found.deltas[e], found.states[e], found.slopes[e], columns[e], values[e]
+                )
+        losses[~found.converged] = np.inf
+        return Answers(columns, values, losses, found.slopes, found.steps, found.converged)
 
     def _mended_loss(
         self,
         kink: Vector,
         gamma: Vector,
-        state: npt.NDArray[np.int8],
+        state: States,
         slopes: Vector,
         columns: Vector,
         value: float,
@@ -131,4 +103,4 @@ class CompiledEngine:
         size, extent = float(np.linalg.norm(gamma)), float(np.abs(columns) @ rows.largest)
         total = float(np.abs(slopes).sum())
         loss = max(float(fenchel.sum()) + mended.decrement, 0.0)
-        return loss + allowance(gamma.size, mended.remainder, size, extent, total, value)
+        return loss + allowance(rows.n_rows, gamma.size, mended.remainder, size, extent, total, value)

@@ -14,9 +14,8 @@ Each row is on its quadratic, on its constant, or HELD at its kink (u_i = c_i). 
 
 Termination. Every step of positive length lowers the objective strictly, and the minimum over one
 assignment of states is visited at most once while it falls, so there are finitely many such steps. Steps of
-length zero, possible where more kinks meet in a point than the dimension allows, are counted; after too
-many in a row the kinks are moved apart by tiny amounts until progress is made, and put back afterwards.
-A hard limit on steps bounds the work in every case, and the dual bound tells what was reached.
+length zero, possible where more kinks meet in a point than the dimension allows, are counted, and too many in
+a row end the search; descent.py moves the kinks apart then. A limit on steps bounds the work in every case.
 
 Loops are written out, and no library routine is called, because compile time is part of the first fit.
 """
@@ -24,6 +23,7 @@ Loops are written out, and no library routine is called, because compile time is
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numba
 import numpy as np
@@ -31,7 +31,7 @@ import numpy as np
 from rectifit import pieces
 from rectifit.surrogate import bound
 
-__all__ = ["FLAT", "HELD", "QUADRATIC", "exact_step", "judge", "max_steps", "minimise"]
+__all__ = ["FLAT", "HELD", "HOLD_TOL", "QUADRATIC", "judge", "line_search", "minimise"]
 
 FLAT, QUADRATIC, HELD = 0, 1, 2
 
@@ -42,30 +42,20 @@ SLOPE_TOL = 1e-11
 
 # A row held in the solution before stays held if it is this close to its kink.
 HOLD_TOL = 1e-9
-# After so many steps of length zero in a row kinks are moved apart.
+# After so many steps of length zero in a row the search stands still.
 MAX_STANDSTILL = 10
-# How often kinks are moved apart before a search that stands still is given up.
-MAX_SPREADS = 8
 
 # Reassociation lets sums use vector instructions; infinities and NaN keep their meaning.
-compiled = numba.njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}, no_cfunc_wrapper=True
-)
-# Helpers are called from compiled code only and need no wrappers, which halves their compile time.
-inner = numba.njit(
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-    fastmath={"reassoc", "contract", "nsz"},
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-)
-
-
-def max_steps(q):
-    """A limit that no search with progress comes near."""
-    return 1000 + 100 * q
-
+OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz"},
+    "no_cfunc_wrapper": True,
+}
+# Helpers are called from compiled code only: they need no wrapper, and are cached inside their callers.
+HELPER_OPTIONS = OPTIONS | {"no_cpython_wrapper": True}
+compiled = numba.njit(cache=True, **OPTIONS)
+inner = numba.njit(**HELPER_OPTIONS)
 
 allow = inner(bound.allowance)
 piece_value = inner(pieces.value)
@@ -92,7 +82,7 @@ def quadratic_form(B, x):
 
 @inner
 def factor(G, L, q):
-    """Cholesky factor of the lower triangle of the leading q x q block of G into L, with INVERSE pivots on the diagonal.
+    """Cholesky factor of the leading block of G (lower triangle) into L, INVERSE pivots on the diagonal.
 
     A column that depends on the ones before it gets inverse pivot 0, and its unknown stays 0 in solves.
     """
@@ -133,16 +123,15 @@ def multiply(Zt, x, out):
     q, n = Zt.shape
     for i in range(n):
         out[i] = 0.0
-    j = 0
-    while j + 4 <= q:
-        a, b, c, d = x[j], x[j + 1], x[j + 2], x[j + 3]
+    # Four columns at a time; the last group repeats a column with weight 0 where there are fewer.
+    for j in range(0, q, 4):
+        j1, j2, j3 = min(j + 1, q - 1), min(j + 2, q - 1), min(j + 3, q - 1)
+        a = x[j]
+        b = x[j1] if j1 == j + 1 else 0.0
+        c = x[j2] if j2 == j + 2 else 0.0
+        d = x[j3] if j3 == j + 3 else 0.0
         for i in range(n):
-            out[i] += a * Zt[j, i] + b * Zt[j + 1, i] + c * Zt[j + 2, i] + d * Zt[j + 3, i]
-        j += 4
-    while j < q:
-        for i in range(n):
-            out[i] += x[j] * Zt[j, i]
-        j += 1
+            out[i] += a * Zt[j, i] + b * Zt[j1, i] + c * Zt[j2, i] + d * Zt[j3, i]
 
 
 @inner
@@ -169,7 +158,7 @@ def copy_row(Z, i, out, a):
         out[a, j] = Z[i, j]
 
 
-@compiled
+@inner
 def exact_step(when, who, m, a, b, u, du, y, state):
     """Minimise along a ray. Returns (step, number of kinks passed, row to hold or -1).
 
@@ -214,6 +203,10 @@ def exact_step(when, who, m, a, b, u, du, y, state):
     if a < 0.0 and b > 1e-14 * curvature:
         reached = max(reached, -a / b)
     return reached, passed, -1
+
+
+# For callers outside the kernel; compiled only if there are any.
+line_search = compiled(exact_step.py_func)
 
 
 @inner
@@ -262,7 +255,7 @@ def find_direction(L, V, S, n_held, gap, g, d, lam):
 
 @inner
 def look_ahead(du, noise, norms, c, u, state, reach, when, who):
-    """Curvature of the rows on their quadratic along du, and the kinks up to t = reach: (curvature, how many)."""
+    """Curvature of the rows on their quadratic along du, and how many kinks lie up to t = reach."""
     m, curvature = 0, 0.0
     for i in range(du.shape[0]):
         v = du[i]
@@ -279,97 +272,98 @@ def look_ahead(du, noise, norms, c, u, state, reach, when, who):
 
 
 @inner
-def spread(kink, norms, seed, c):
-    """c <- kinks; with a seed, moved apart by tiny pseudo-random amounts, upwards so that jumps stay positive."""
-    draw, amount = seed, 1e-7 if seed > 0 else 0.0
-    for i in range(c.shape[0]):
-        draw = (1103515245 * draw + 12345) % 2147483648
-        c[i] = kink[i]
-        if c[i] > -np.inf:
-            c[i] += amount * (0.5 + draw / 2147483648.0) * max(c[i], norms[i], 1e-3)
-
-
-@inner
-def move_row(Z, y, u, i, to, state, G, g):
-    """Change the state of row i, with G and g. Returns whether G changed."""
-    if (state[i] == QUADRATIC) != (to == QUADRATIC):
-        add_row(g, Z, i, 2.0 * (u[i] - y[i]) if to == QUADRATIC else 2.0 * (y[i] - u[i]))
-    changes = (state[i] == FLAT) != (to == FLAT)
-    if changes:
-        add_to_gram(G, Z, i, -1.0 if to == FLAT else 1.0)
-    state[i] = to
-    return changes
-
-
-@inner
-def release(Z, y, u, c, held, n_held, lam, V, every, state, G, g):
+def release(y, c, held, n_held, lam, V, every, moves, to):
     """Let go of held rows whose slope lies outside [0, jump]: every one of them, or only the worst.
 
-    Returns (how many stay held, whether G changed).
+    Where they go is entered in moves and to. Returns how many stay held.
     """
-    worst = SLOPE_TOL
+    worst, n_moves = SLOPE_TOL, 0
     for a in range(n_held):
         worst = max(worst, -lam[a], lam[a] - 2.0 * (c[held[a]] - y[held[a]]))
     limit = SLOPE_TOL if every else worst
-    changed = False
     for a in range(n_held - 1, -1, -1):
-        i = held[a]
-        out = max(-lam[a], lam[a] - 2.0 * (c[i] - y[i]))
+        out = max(-lam[a], lam[a] - 2.0 * (c[held[a]] - y[held[a]]))
         if out > SLOPE_TOL and out >= limit:
-            if move_row(Z, y, u, i, QUADRATIC if lam[a] > 0.0 else FLAT, state, G, g):
-                changed = True
+            moves[n_moves], to[n_moves] = held[a], QUADRATIC if lam[a] > 0.0 else FLAT
+            n_moves += 1
             n_held -= 1
             held[a], lam[a] = held[n_held], lam[n_held]
             copy_row(V, n_held, V, a)
-    return n_held, changed
+    return n_held
 
 
 @compiled
 def minimise(
-    Z, Zt, norms, y, kinks, u0, slope0, B, max_steps,
-    delta, u, state, G, largest,
-    deltas, states, slopes, factors, steps, converged,
+    Z,
+    Zt,
+    norms,
+    y,
+    kinks,
+    u0,
+    slope0,
+    B,
+    max_steps,
+    trust,
+    delta,
+    u,
+    state,
+    G,
+    largest,
+    deltas,
+    states,
+    slopes,
+    factors,
+    steps,
+    converged,
 ):
     """Solve one problem per line of `kinks`, each from the states and the solution of the one before it.
 
-    Carried from line to line, and changed: delta, u = u0 + Z delta, state, G (lower triangle of B plus the Gram
-    matrix of the rows that are not FLAT) and largest (its diagonal's largest values since it was built).
-    Written, per line: deltas, states, slopes (a subgradient of every piece; with the slope of the background they add
-    up to 0 at the minimum), factors (of G), steps, converged.
+    Carried from line to line, and changed: delta, u = u0 + Z delta, state, G (lower triangle of B plus the
+    Gram matrix of the rows that are not FLAT) and largest (its diagonal's largest values since it was built).
+    Written, per line: deltas, states, slopes (a subgradient of every piece; with the slope of the background
+    they add up to 0 at the minimum), factors (of G), steps, converged: whether the minimum was reached, or
+    the search stood still or ran out of steps. With `trust` the given states are kept, and the first step
+    goes to their minimum without regard to kinks.
     """
     n, q = Z.shape
-    c = np.empty(n)
-    du, when, who = np.empty(n), np.empty(n + 1), np.empty(n + 1, np.int64)
-    L, V, S = np.empty((q, q)), np.empty((q, q)), np.empty((q, q))
+    du, when = np.empty(n), np.empty(n)
+    moves, to = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
+    V, S = np.empty((q, q)), np.empty((q, q))
     g, d, lam, gap = np.empty(q), np.empty(q), np.empty(q), np.empty(q)
     held, n_held = np.empty(q, np.int64), np.int64(0)
     noticeable = 1e-14 * max(dot(y, y), 1e-300)
     negligible = 1e-6 * noticeable
     for line in range(kinks.shape[0]):
-        kink = kinks[line]
+        c, L = kinks[line], factors[line]
         # stale: u and g are to be computed from the data; fresh: nothing has moved since they were.
-        # misplaced: states are to be set from u; spread_out: kinks are moved apart.
-        stale, fresh, misplaced, spread_out, restoring, seed, standstill = True, True, True, False, False, 0, 0
+        stale, fresh, factored, at_minimum, done = True, True, False, False, False
         # eager: how often rows may still be released, all at once, before a minimum is reached.
-        at_minimum, done, eager, count = False, False, q, 0
-        while count < max_steps and not done:
+        eager, standstill, count = q, 0, 0
+        while count < max_steps and standstill <= MAX_STANDSTILL and not done:
             count += 1
             if stale:
                 multiply(Zt, delta, u)
                 for i in range(n):
                     u[i] += u0[i]
-            if misplaced:
-                spread(kink, norms, seed if spread_out else 0, c)
-                n_held, eager = np.int64(0), q
+            if count == 1:
+                n_held, n_moves = np.int64(0), np.int64(0)
                 for i in range(n):
-                    side = QUADRATIC if u[i] > c[i] else FLAT
-                    # A kink that has not moved away still holds its row.
-                    if state[i] == HELD and count == 1 and abs(u[i] - c[i]) <= HOLD_TOL and n_held < q:
+                    if state[i] == HELD and (abs(u[i] - c[i]) <= HOLD_TOL or trust) and n_held < q:
                         held[n_held] = i
                         n_held += 1
-                    elif side != state[i]:
-                        move_row(Z, y, u, i, side, state, G, g)
-                misplaced, factored, standstill = False, False, 0
+                    elif not trust:
+                        moves[n_moves], to[n_moves] = i, QUADRATIC if u[i] > c[i] else FLAT
+                        n_moves += 1
+            for e in range(n_moves):
+                i = moves[e]
+                if to[e] != state[i]:
+                    if to[e] == QUADRATIC or state[i] == QUADRATIC:
+                        add_row(g, Z, i, 2.0 * (u[i] - y[i]) if to[e] == QUADRATIC else 2.0 * (y[i] - u[i]))
+                    if to[e] == FLAT or state[i] == FLAT:
+                        add_to_gram(G, Z, i, -1.0 if to[e] == FLAT else 1.0)
+                        factored = False
+                    state[i] = to[e]
+            n_moves = np.int64(0)
             if stale:
                 for i in range(n):
                     du[i] = 2.0 * (u[i] - y[i]) if state[i] == QUADRATIC else 0.0
@@ -394,42 +388,38 @@ def minimise(
             for a in range(n_solved, n_held):
                 copy_row(Z, held[a], V, a)
                 forward(L, V[a], q)
+            n_solved = n_held
             for a in range(n_held):
                 gap[a] = c[held[a]] - u[held[a]]
             find_direction(L, V, S, n_held, gap, g, d, lam)
-            n_solved = n_held
-            if n_held > 0 and (at_minimum or eager > 0) and not restoring:
-                n_solved, changed = release(
-                    Z, y, u, c, held, n_held, lam, V, eager > 0, state, G, g
-                )
+            blind = trust and count == 1
+            if n_held > 0 and (at_minimum or eager > 0) and not blind:
+                n_solved = release(y, c, held, n_held, lam, V, eager > 0, moves, to)
                 if n_solved < n_held:
-                    n_held, factored, fresh = n_solved, not changed, False
-                    eager -= 1
+                    n_moves = n_held - n_solved
+                    n_held, eager, fresh = n_solved, eager - 1, False
                     continue
 
             multiply(Zt, d, du)
             for a in range(n_held):
                 du[held[a]] = gap[a]
             noise = 1e-15 * q * math.sqrt(dot(d, d))
-            step, passed, hold, reach, m = np.inf, 0, -1, 0.0, 0
-            if restoring:
-                step, curvature = 1.0, 0.0
+            step, passed, hold, reach, m, curvature = 1.0 if blind else np.inf, 0, -1, 0.0, 0, 0.0
             # Without a kink the step is 1, and few steps are longer: look further only for those.
-            while step > reach and not restoring:
+            while step > reach and not blind:
                 reach = 1.0 if reach == 0.0 else np.inf
-                curvature, m = look_ahead(du, noise, norms, c, u, state, reach, when, who)
+                curvature, m = look_ahead(du, noise, norms, c, u, state, reach, when, moves)
                 curvature += 2.0 * quadratic_form(B, d)
                 if curvature <= negligible:
                     # The minimum; what d still moves is rounding, and must not carry a row past its kink.
                     step, m = 1.0 if m == 0 else 0.0, 0
                     break
                 # d leads to the minimum of the current quadratic: the slope starts at minus the curvature.
-                step, passed, hold = exact_step(when, who, m, -curvature, curvature, u, du, y, state)
-            if curvature > negligible:
-                if curvature * step > noticeable:
-                    standstill = 0
-                else:
-                    standstill, eager = standstill + 1, 0
+                step, passed, hold = exact_step(when, moves, m, -curvature, curvature, u, du, y, state)
+            if curvature * step > noticeable:
+                standstill = 0
+            elif curvature > negligible:
+                standstill, eager = standstill + 1, 0
 
             for j in range(q):
                 delta[j] += step * d[j]
@@ -438,65 +428,63 @@ def minimise(
                 u[i] += step * du[i]
             for a in range(n_held):
                 add_row(g, Z, held[a], -step * lam[a])
-            first = m - passed
+            for e in range(passed):
+                moves[e] = moves[m - passed + e]
+                to[e] = QUADRATIC if state[moves[e]] == FLAT else FLAT
+            n_moves = np.int64(passed)
             if hold >= 0:
-                who[m] = hold
-                m += 1
+                moves[n_moves], to[n_moves] = hold, QUADRATIC if state[hold] == FLAT else FLAT
                 u[hold] = c[hold]
                 if n_held < q:
+                    to[n_moves] = HELD
                     held[n_held], lam[n_held] = hold, 0.0
                     n_held += 1
-                else:
-                    hold = -1
-            for e in range(first, m):
-                i = who[e]
-                to = HELD if i == hold else (QUADRATIC if state[i] == FLAT else FLAT)
-                if move_row(Z, y, u, i, to, state, G, g):
-                    factored = False
-            at_minimum = m == first and (abs(step - 1.0) <= 1e-8 or curvature <= negligible)
+                n_moves += 1
+            at_minimum = n_moves == 0 and (abs(step - 1.0) <= 1e-8 or curvature <= negligible)
             if at_minimum and standstill == 0:
                 eager = q
-            if restoring:
-                # Kinks are back in place. States found with them apart stay valid if every row is where it says.
-                restoring, at_minimum = False, False
-                for i in range(n):
-                    excess = u[i] - c[i] if state[i] == FLAT else c[i] - u[i]
-                    misplaced = misplaced or (excess > HOLD_TOL and state[i] != HELD)
-            elif spread_out:
-                if at_minimum and fresh:
-                    spread_out, restoring = False, True
-                    spread(kink, norms, 0, c)
-            elif standstill > MAX_STANDSTILL:
-                seed += 1
-                if seed > MAX_SPREADS:
-                    break
-                misplaced, spread_out = True, True
-            else:
-                done = at_minimum and fresh
-            stale = at_minimum or misplaced
-            fresh = False
+            done = at_minimum and fresh and not blind
+            stale, fresh = at_minimum, False
 
         steps[line], converged[line] = count, done
         for i in range(n):
             states[line, i] = state[i]
             slopes[line, i] = 2.0 * (u[i] - y[i]) if state[i] == QUADRATIC else 0.0
+            if c[i] > -np.inf:
+                slopes[line, i] = max(slopes[line, i], 0.0)
         for a in range(n_held):
-            slopes[line, held[a]] = min(max(lam[a], 0.0), 2.0 * (kink[held[a]] - y[held[a]]))
+            i = held[a]
+            slopes[line, i] = min(max(lam[a], 0.0), 2.0 * (c[i] - y[i]))
         for j in range(q):
             deltas[line, j] = delta[j]
-            for k in range(q):
-                factors[line, j, k] = L[j, k]
 
 
 @compiled
 def judge(
-    Zt, norms, y, kinks, B, At, root_weight, T, penalty, largest_entries, gammas, states, slopes, factors,
-    columns, values, losses, weak,
+    Zt,
+    norms,
+    y,
+    kinks,
+    B,
+    At,
+    root_weight,
+    T,
+    penalty,
+    largest_entries,
+    gammas,
+    states,
+    slopes,
+    factors,
+    columns,
+    values,
+    losses,
+    weak,
 ):
     """Evaluate solutions of `minimise` (without a background slope) from the data, one line each.
 
-    columns <- the coefficients T gamma; values <- the objective there (penalty times squares included); losses <- how far the minimum can lie
-    below (see bound.py), unless weak <- True, when slopes must be mended first.
+    columns <- the coefficients T gamma; values <- the objective there, with the penalty on their squares;
+    losses <- how far the minimum can lie below (see bound.py), unless weak <- True, when slopes must be
+    mended first.
     """
     q, n = Zt.shape
     u, v, zero = np.empty(n), np.empty(q), np.zeros(q)
@@ -530,4 +518,6 @@ def judge(
             total += abs(slope[i])
             n_weak += states[line, i] != FLAT and c > -np.inf and slope[i] < reach * norms[i]
         values[line], weak[line] = value, n_weak > 0
-        losses[line] = max(loss, 0.0) + allow(q, remainder, math.sqrt(dot(gamma, gamma)), extent, total, value)
+        losses[line] = max(loss, 0.0) + allow(
+            n, q, remainder, math.sqrt(dot(gamma, gamma)), extent, total, value
+        )

@@ -2,7 +2,7 @@
 
 A weighted sample is an unweighted one whose row, outcome and kink are multiplied by sqrt(w). With
 
-    z_i = sqrt(w_i) [x_i, 1] T,    y'_i = sqrt(w_i) y_i / s,    coefficients = s T gamma,    max_i |y'_i| near 1,
+    z_i = sqrt(w_i) [x_i, 1] T,   y'_i = sqrt(w_i) y_i / s,   coefficients = s T gamma,   max |y'_i| near 1,
 
 the surrogate is s^2 times an unweighted surrogate in gamma. T scales the columns to unit length; only where
 columns are nearly dependent it also whitens them, and drops the directions that are rounding noise. The
@@ -142,12 +142,11 @@ class WorkingRows:
         return np.asarray(np.linalg.lstsq(self.T, b, rcond=None)[0])
 
     def _set_diagonal(self, diagonal: Vector) -> None:
-        self._set_map(np.diag(diagonal))
-        self._diagonal = diagonal
+        self._set_map(np.diag(diagonal), diagonal)
 
-    def _set_map(self, T: Matrix) -> None:
+    def _set_map(self, T: Matrix, diagonal: Vector | None = None) -> None:
         self.T = T
-        self._diagonal: Vector | None = None
+        self._diagonal = diagonal
         penalised = np.sqrt(self.penalty)[:, None] * T
         self.ridge: Matrix = penalised.T @ penalised
 
@@ -167,7 +166,7 @@ class WorkingRows:
             return 0.0
 
     def _whiten(self) -> None:
-        """Turn T until Z'Z + ridge is near the identity, in rounds, because a Gram matrix squares the condition."""
+        """Turn T until Z'Z + ridge is near the identity; in rounds, as a Gram matrix squares conditions."""
         for attempt in range(5):
             values, vectors = np.linalg.eigh(self.gram + self.ridge)
             if values[-1] <= 0.0:

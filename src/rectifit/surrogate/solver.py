@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifit.problem import Mask, Problem, Vector, check_active, check_start
+from rectifit.surrogate.bound import allowance
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.solution import Answers, SurrogateSolution
 
@@ -26,7 +27,8 @@ class Engine(Protocol):
 class SurrogateSolver:
     """Owns the data and is asked one active set after another.
 
-    Gram matrix, states and solution are kept between questions, so that neighbouring active sets cost a few steps each.
+    Gram matrix, states and solution are kept between questions, so that neighbouring active sets cost a few
+    steps each.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ class SurrogateSolver:
     >>> from rectifit.problem import Problem
     >>> solver = SurrogateSolver(Problem.from_data([[1.0], [2.0], [3.0]], [1.0, 2.0, 6.0]))
     >>> solution = solver.solve(np.array([True, True, True]))
-    >>> round(solution.beta[0], 6), round(solution.intercept, 6)
+    >>> round(float(solution.beta[0]), 6), round(solution.intercept, 6)
     (2.5, -2.0)
     """
 
@@ -114,7 +116,7 @@ class SurrogateSolver:
         answers = Answers(
             columns=np.zeros((k, self._rows.n_columns)),
             values=np.full(k, float(y @ y)),
-            losses=np.full(k, 1e-15 * y.size * float(y @ y)),
+            losses=np.full(k, allowance(y.size, 0, 0.0, 0.0, 0.0, 0.0, float(y @ y))),
             slopes=np.zeros(masks.shape),
             steps=np.zeros(k, dtype=np.int64),
             converged=np.ones(k, dtype=np.bool_),
@@ -125,9 +127,10 @@ class SurrogateSolver:
         return answers
 
     def _floor(self, active: Mask) -> float:
-        """sum w y^2 over the samples that are not active: no piece with a kink is ever smaller."""
+        """A bound without any solver: samples that are not active cost at least w y^2, wherever u is."""
         kinked = (self.problem.root_weight * self.problem.y)[~(active & self.problem.positive)]
-        return float(kinked @ kinked) * (1.0 - 1e-15 * kinked.size)
+        least = float(kinked @ kinked)
+        return least - allowance(kinked.size, 0, 0.0, 0.0, 0.0, 0.0, least)
 
 
 def solve_surrogate(
@@ -168,10 +171,8 @@ def solve_surrogate(
     >>> X = np.array([[-1.0], [0.0], [1.0], [2.0]])
     >>> y = np.array([0.0, 0.0, 1.0, 2.0])
     >>> solution = solve_surrogate(X, y, y > 0)
-    >>> round(solution.value, 9), round(solution.beta[0], 6)
+    >>> round(solution.value, 9), round(float(solution.beta[0]), 6)
     (0.0, 1.0)
     """
-    problem = Problem.from_data(
-        X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha
-    )
+    problem = Problem.from_data(X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha)
     return SurrogateSolver(problem).solve(active, start=start)

@@ -1,0 +1,130 @@
+"""Running the kernel: outputs, limits, and what to do when it stands still.
+
+Where more kinks meet in a point than there are directions, as all non-positive samples do at beta = 0, the
+kernel may make steps of length zero without end. Then every kink is moved by a tiny amount of its own, which
+leaves no such points. If the amounts are small enough, the states at that minimum are also those of a minimum
+with the kinks in place. They are kept, the kernel finishes from there, and the result is checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rectifit.problem import Mask, Matrix, Vector
+from rectifit.surrogate import kernel
+
+__all__ = ["Carry", "Descent", "States", "Terrain", "descend"]
+
+States = npt.NDArray[np.int8]
+
+# How often kinks are moved apart, each time by other amounts, before a search is given up.
+MAX_SPREADS = 8
+# By how much, relative to kink and length of the row.
+SPREAD = 1e-7
+
+
+@dataclass(frozen=True)
+class Terrain:
+    """What is minimised, but for the kinks: background quadratic, rows and outcomes (see kernel.py)."""
+
+    Z: Matrix
+    Zt: Matrix
+    norms: Vector
+    y: Vector
+    u0: Vector
+    slope: Vector
+    curvature: Matrix
+
+
+@dataclass(frozen=True)
+class Carry:
+    """What goes from one problem to the next and is changed: solution, states, Gram matrix."""
+
+    delta: Vector
+    u: Vector
+    state: States
+    gram: Matrix
+    largest: Vector
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where the kernel ended, one line per problem."""
+
+    deltas: Matrix
+    states: States
+    slopes: Matrix
+    factors: Matrix
+    steps: npt.NDArray[np.int64]
+    converged: Mask
+
+
+def descend(terrain: Terrain, kinks: Matrix, carry: Carry) -> Descent:
+    """Minimise one problem per line of kinks, each from the end of the one before it."""
+    descent = _run(terrain, kinks, carry, trust=False)
+    if not descent.converged.all():
+        for line in np.flatnonzero(~descent.converged):
+            _untangle(terrain, kinks[line], carry, descent, int(line))
+    return descent
+
+
+def _run(terrain: Terrain, kinks: Matrix, carry: Carry, trust: bool) -> Descent:
+    (k, n), q = kinks.shape, carry.delta.size
+    descent = Descent(
+        np.empty((k, q)),
+        np.empty((k, n), dtype=np.int8),
+        np.empty((k, n)),
+        np.empty((k, q, q)),
+        np.empty(k, dtype=np.int64),
+        np.empty(k, dtype=np.bool_),
+    )
+    kernel.minimise(
+        terrain.Z,
+        terrain.Zt,
+        terrain.norms,
+        terrain.y,
+        kinks,
+        terrain.u0,
+        terrain.slope,
+        terrain.curvature,
+        # No search that makes progress comes near this.
+        1000 + 100 * q,
+        trust,
+        carry.delta,
+        carry.u,
+        carry.state,
+        carry.gram,
+        carry.largest,
+        descent.deltas,
+        descent.states,
+        descent.slopes,
+        descent.factors,
+        descent.steps,
+        descent.converged,
+    )
+    return descent
+
+
+def _untangle(terrain: Terrain, kink: Vector, carry: Carry, descent: Descent, line: int) -> None:
+    """Solve one problem again with its kinks apart, then in place."""
+    size = SPREAD * np.maximum(np.maximum(kink, terrain.norms), 1e-3)
+    for seed in range(MAX_SPREADS):
+        # Upwards, so that jumps stay positive.
+        apart = kink + size * np.random.default_rng(seed).uniform(0.5, 1.5, kink.size)
+        spread = _run(terrain, apart[None], carry, trust=False)
+        descent.steps[line] += spread.steps[0]
+        if not spread.converged[0]:
+            continue
+        final = _run(terrain, kink[None], carry, trust=True)
+        descent.steps[line] += final.steps[0]
+        excess = np.where(carry.state == kernel.FLAT, carry.u - kink, kink - carry.u)
+        if final.converged[0] and excess[carry.state != kernel.HELD].max(initial=0.0) <= kernel.HOLD_TOL:
+            descent.deltas[line] = final.deltas[0]
+            descent.states[line] = final.states[0]
+            descent.slopes[line] = final.slopes[0]
+            descent.factors[line] = final.factors[0]
+            descent.converged[line] = True
+            return
