@@ -24,7 +24,7 @@ import numpy.typing as npt
 from rectifit import pieces
 from rectifit.problem import Mask, Matrix, Vector, row_blocks
 from rectifit.surrogate import kernel
-from rectifit.surrogate.bound import allowance, mend_slopes
+from rectifit.surrogate.bound import allowance, mend_slopes, solve_gram
 from rectifit.surrogate.descent import Carry, States, Terrain, descend
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.solution import Answers
@@ -94,13 +94,13 @@ class ArrayEngine:
         self._gram: Matrix = rows.gram.copy()
         self._cross: Vector = rows.cross.copy()
         self._inside: Mask = np.ones(n, dtype=np.bool_)
-        start = np.linalg.lstsq(rows.gram + rows.ridge, rows.cross, rcond=1e-12)[0]
-        self.restart(np.asarray(start, dtype=np.float64))
+        self.restart(solve_gram(rows.gram + rows.ridge, rows.cross))
 
     def restart(self, gamma: Vector) -> None:
         """Begin the next solve at gamma; the Gram matrix stays."""
         nowhere = np.zeros(self.rows.n_rows, dtype=np.bool_)
         self._point = Point(np.array(gamma), self.rows.preactivation(gamma), nowhere, nowhere.copy())
+        self._model: Model | None = None
 
     def solve(self, actives: Mask) -> Answers:
         """One answer per line of `actives` (positive samples only), each found from the one before."""
@@ -109,12 +109,21 @@ class ArrayEngine:
 
     def _solve(self, kink: Vector) -> tuple[Vector, float, float, Vector, int, bool]:
         point, y = self._point, self.rows.y
-        point.held &= np.abs(point.u - kink) <= kernel.HOLD_TOL
-        point.quadratic = (point.u > kink) & ~point.held
+        enough = POLISH * float(y @ y)
+        held = point.held & (np.abs(point.u - kink) <= kernel.HOLD_TOL)
+        quadratic = (point.u > kink) & ~held
+        settled = np.array_equal(held, point.held) and np.array_equal(quadratic, point.quadratic)
+        point.held, point.quadratic = held, quadratic
         last: Judgement | None = None
+        if settled and self._model is not None:
+            # The new kinks leave every row where it was: the last minimum may be this one's too.
+            last = self._judge(self._model, kink)
+            if last.loss <= enough:
+                return last.columns, last.value, last.loss + last.allowance, last.slopes, 0, True
         steps = polishes = 0
         for turn in range(MAX_ROUNDS):
             self._update_gram(point.quadratic | point.held)
+            self._model = None
             model = self._minimise_model(kink, turn, last)
             steps += model.steps
             faithful = self._follow(model, kink)
@@ -122,7 +131,8 @@ class ArrayEngine:
             if faithful and model.converged:
                 self._update_gram(point.quadratic | point.held)
                 last = self._judge(model, kink)
-                if last.loss <= POLISH * float(y @ y) or polishes == MAX_POLISHES:
+                if last.loss <= enough or polishes == MAX_POLISHES:
+                    self._model = model
                     break
                 polishes += 1
         converged = last is not None

@@ -27,11 +27,12 @@ import numpy as np
 
 from rectifit.problem import Mask, Matrix, Vector
 
-__all__ = ["allowance", "mend_slopes"]
+__all__ = ["allowance", "mend_slopes", "solve_gram"]
 
 # Where no row determines a direction, the bound covers coordinates up to this many times those found.
 REACH = 10.0
 MAX_MENDS = 6
+SINGULAR = 1e-12
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -53,6 +54,18 @@ def allowance(
     """
     rounding = EPS * ((n_directions + 4) * extent * total_slope + (8.0 + math.sqrt(n_rows)) * value)
     return rounding + REACH * remainder * (1.0 + size)
+
+
+def solve_gram(gram: Matrix, rhs: Vector) -> Vector:
+    """gram^-1 rhs for a positive semidefinite matrix; of minimal length where it is singular."""
+    try:
+        pivots = np.square(np.linalg.cholesky(gram).diagonal())
+        regular = bool(pivots.min() > SINGULAR * gram.diagonal().max())
+    except np.linalg.LinAlgError:
+        regular = False
+    if regular:
+        return np.asarray(np.linalg.solve(gram, rhs))
+    return np.asarray(np.linalg.lstsq(gram, rhs, rcond=SINGULAR)[0])
 
 
 class Mended(NamedTuple):
@@ -82,7 +95,7 @@ def mend_slopes(Z: Matrix, sloped: Mask, slopes: Vector, rho: Vector, gram: Matr
     """
     slopes, rho, gram, sloped = slopes.copy(), rho.copy(), gram.copy(), sloped.copy()
     for _ in range(MAX_MENDS):
-        v = np.linalg.lstsq(gram, rho, rcond=1e-12)[0]
+        v = solve_gram(gram, rho)
         reach = float(np.linalg.norm(v))
         weak = sloped & (slopes < Z @ v)
         if not weak.any():

@@ -3,7 +3,7 @@
 Where more kinks meet in a point than there are directions, as all non-positive samples do at beta = 0, the
 kernel may make steps of length zero without end. Then every kink is moved by a tiny amount of its own, which
 leaves no such points. If the amounts are small enough, the states at that minimum are also those of a minimum
-with the kinks in place. They are kept, the kernel finishes from there, and the result is checked.
+with the kinks in place: they are kept, the kernel finishes from there, and the result is checked.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ __all__ = ["Carry", "Descent", "States", "Terrain", "descend"]
 
 States = npt.NDArray[np.int8]
 
-# How often kinks are moved apart, each time by other amounts, before a search is given up.
-MAX_SPREADS = 8
-# By how much, relative to kink and length of the row.
-SPREAD = 1e-7
+# How far kinks are moved apart, relative to kink and length of the row, in one attempt after the other.
+SPREADS = (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-6, 1e-5)
 
 
 @dataclass(frozen=True)
@@ -110,21 +108,30 @@ def _run(terrain: Terrain, kinks: Matrix, carry: Carry, trust: bool) -> Descent:
 
 def _untangle(terrain: Terrain, kink: Vector, carry: Carry, descent: Descent, line: int) -> None:
     """Solve one problem again with its kinks apart, then in place."""
-    size = SPREAD * np.maximum(np.maximum(kink, terrain.norms), 1e-3)
-    for seed in range(MAX_SPREADS):
+    size = np.maximum(np.maximum(kink, terrain.norms), 1e-3)
+    for seed, spread in enumerate(SPREADS):
         # Upwards, so that jumps stay positive.
-        apart = kink + size * np.random.default_rng(seed).uniform(0.5, 1.5, kink.size)
-        spread = _run(terrain, apart[None], carry, trust=False)
-        descent.steps[line] += spread.steps[0]
-        if not spread.converged[0]:
+        apart = kink + spread * size * np.random.default_rng(seed).uniform(0.5, 1.5, kink.size)
+        result = _run(terrain, apart[None], carry, trust=False)
+        descent.steps[line] += result.steps[0]
+        if not result.converged[0]:
             continue
-        final = _run(terrain, kink[None], carry, trust=True)
-        descent.steps[line] += final.steps[0]
-        excess = np.where(carry.state == kernel.FLAT, carry.u - kink, kink - carry.u)
-        if final.converged[0] and excess[carry.state != kernel.HELD].max(initial=0.0) <= kernel.HOLD_TOL:
-            descent.deltas[line] = final.deltas[0]
-            descent.states[line] = final.states[0]
-            descent.slopes[line] = final.slopes[0]
-            descent.factors[line] = final.factors[0]
+        result = _run(terrain, kink[None], carry, trust=True)
+        descent.steps[line] += result.steps[0]
+        if not _in_place(kink, carry):
+            # The kinks were too far apart; but the point is a good one to go on from.
+            result = _run(terrain, kink[None], carry, trust=False)
+            descent.steps[line] += result.steps[0]
+        if result.converged[0]:
+            descent.deltas[line] = result.deltas[0]
+            descent.states[line] = result.states[0]
+            descent.slopes[line] = result.slopes[0]
+            descent.factors[line] = result.factors[0]
             descent.converged[line] = True
             return
+
+
+def _in_place(kink: Vector, carry: Carry) -> bool:
+    """Whether every row is on the side of its kink that its state says."""
+    excess = np.where(carry.state == kernel.FLAT, carry.u - kink, kink - carry.u)
+    return bool(excess[carry.state != kernel.HELD].max(initial=0.0) <= kernel.HOLD_TOL)

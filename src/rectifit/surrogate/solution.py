@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +23,7 @@ class Answers(NamedTuple):
     converged: Mask
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class SurrogateSolution:
+class SurrogateSolution(NamedTuple):
     """A minimiser of the convex surrogate F_I, with proof.
 
     Attributes
