@@ -1,8 +1,8 @@
-"""Speed of the surrogate solver beside its peers, in one process: `make bench`, or `make bench BENCH=--quick`.
+"""Speed of the surrogate solver beside its peers, in one process: `make bench`.
 
-Every table compares the ten non-trivial problems of the sorting method with ten splits. A peer's time is its set-up
-plus its solve, from matrices built beforehand; ours is `solve_each` on a solver built beforehand, with the time
-of building it beside it. Medians of several runs; one BLAS thread unless stated.
+All tables are about the ten non-trivial problems of the sorting method with ten splits. A peer's time is its
+set-up plus its solve, from matrices built beforehand; ours is `solve_each` on a solver built beforehand, with
+the time of building it beside it. Medians of several runs; one BLAS thread unless stated.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from importlib.metadata import version
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -101,9 +102,9 @@ def against_peers(quick: bool) -> None:
         )
     console.print(table)
     console.print(
-        "ratio: fastest peer (set-up and solve) over rectifit. with build: rectifit's build counted too. solve only: "
-        "the peers' set-up not counted.\nworst excess: largest (peer's F_I - rectifit's F_I) / sum y^2 of the ten, "
-        "evaluated from the data at each solution.\n"
+        "ratio: fastest peer (set-up and solve) over rectifit. with build: rectifit's build counted too.\n"
+        "solve only: the peers' set-up not counted. worst excess: largest (peer's F_I - rectifit's F_I) /\n"
+        "sum y^2 of the ten, evaluated from the data at each solution (P, O, C: PIQP, OSQP, Clarabel).\n"
     )
 
 
@@ -140,7 +141,7 @@ def compare(n: int, p: int, design: str, noise: float, intercept: bool, seed: in
 
 def against_lstsq() -> None:
     table = Table(
-        title="Ten surrogates at n=100,000, p=100, Gaussian, intercept, noise 0.3, against one numpy.linalg.lstsq"
+        title="Ten surrogates at n=100,000, p=100, Gaussian, intercept, noise 0.3, against one lstsq"
     )
     for name in ("threads", "lstsq s", "build s", "ten solves s", "ratio (build counted)", "target"):
         table.add_column(name, justify="right")
@@ -233,8 +234,7 @@ def fresh_processes() -> None:
     table.add_row("first fit, warm kernel cache, imports included", f"{median(warm):.2f} s", "<= 1.5 s")
     extra = median(in_fresh_process(IMPORTS) for _ in range(5))
     table.add_row("import rectifit after sklearn.linear_model", f"{extra:.3f} s", "<= 0.3 s")
-    here = os.path.dirname(os.path.abspath(__file__))
-    peak = in_fresh_process(MEMORY, here)
+    peak = in_fresh_process(MEMORY, str(Path(__file__).resolve().parent))
     table.add_row("peak memory of n=100,000, p=100 over the size of X, X included", f"{peak:.2f}", "<= 2.5")
     console.print(table)
 

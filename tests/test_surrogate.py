@@ -235,10 +235,11 @@ def test_standing_still_is_overcome_by_moving_kinks(monkeypatch):
     run = descent._run
 
     def impatient(terrain, kinks, carry, trust):
-        result = run(terrain, kinks, carry, trust)
+        result, n_converged = run(terrain, kinks, carry, trust)
         if np.array_equal(kinks[0], pieces_in_place) and not trust:
             result.converged[:] = False
-        return result
+            n_converged = 0
+        return result, n_converged
 
     solver = SurrogateSolver(problem, "compiled")
     pieces_in_place = np.where(y > 2, -np.inf, 2 * np.maximum(y, 0)) / solver._rows.scale
@@ -256,7 +257,7 @@ def test_bound_holds_when_the_search_is_cut_short(monkeypatch):
     run = kernel.minimise
 
     def two_steps(*given):
-        run(*given[:8], 2, *given[9:])
+        return run(*given[:8], 2, *given[9:])
 
     monkeypatch.setattr(kernel, "minimise", two_steps)
     cut = SurrogateSolver(problem, "compiled").solve_each(actives)

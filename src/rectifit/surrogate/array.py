@@ -34,7 +34,7 @@ __all__ = ["ArrayEngine"]
 Index = npt.NDArray[np.intp]
 
 # Rows near their kink: at least so many, or so many per direction in the first round and in the next ones.
-NEAR_LEAST, NEAR_FIRST, NEAR_NEXT = 1000, 40, 20
+NEAR_LEAST, NEAR_FIRST, NEAR_NEXT = 1000, 25, 20
 # From this round on their number doubles.
 DOUBLING = 6
 MAX_ROUNDS = 40
@@ -197,7 +197,7 @@ class ArrayEngine:
         return np.sort(np.argpartition(distance, min(size, n - 1))[:size])
 
     def _follow(self, model: Model, kink: Vector) -> bool:
-        """Go to the model's minimum, or as far as the surrogate falls. True if the model was the surrogate."""
+        """Go to the minimum of the model, or as far as the surrogate falls. True if they were the same."""
         point, rows, near = self._point, self.rows, model.near
         du = rows.preactivation(model.delta)
         du[near] = model.u - point.u[near]

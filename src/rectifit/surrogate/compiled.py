@@ -54,7 +54,7 @@ class CompiledEngine:
         found = descend(self._terrain, kinks, self._carry)
         columns, values, losses = np.empty((k, rows.n_columns)), np.empty(k), np.empty(k)
         weak = np.empty(k, dtype=np.bool_)
-        kernel.judge(
+        n_weak = kernel.judge(
             self._Zt,
             rows.norms,
             rows.y,
@@ -74,12 +74,13 @@ class CompiledEngine:
             losses,
             weak,
         )
-        if weak.any():
+        if n_weak > 0:
             for e in np.flatnonzero(weak):
                 losses[e] = self._mended_loss(
                     kinks[e], found.deltas[e], found.states[e], found.slopes[e], columns[e], values[e]
                 )
-        losses[~found.converged] = np.inf
+        if not found.converged.all():
+            losses[~found.converged] = np.inf
         return Answers(columns, values, losses, found.slopes, found.steps, found.converged)
 
     def _mended_loss(

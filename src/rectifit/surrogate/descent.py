@@ -8,7 +8,7 @@ with the kinks in place: they are kept, the kernel finishes from there, and the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,7 @@ States = npt.NDArray[np.int8]
 SPREADS = (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-6, 1e-5)
 
 
-@dataclass(frozen=True)
-class Terrain:
+class Terrain(NamedTuple):
     """What is minimised, but for the kinks: background quadratic, rows and outcomes (see kernel.py)."""
 
     Z: Matrix
@@ -37,8 +36,7 @@ class Terrain:
     curvature: Matrix
 
 
-@dataclass(frozen=True)
-class Carry:
+class Carry(NamedTuple):
     """What goes from one problem to the next and is changed: solution, states, Gram matrix."""
 
     delta: Vector
@@ -48,8 +46,7 @@ class Carry:
     largest: Vector
 
 
-@dataclass(frozen=True)
-class Descent:
+class Descent(NamedTuple):
     """Where the kernel ended, one line per problem."""
 
     deltas: Matrix
@@ -62,14 +59,14 @@ class Descent:
 
 def descend(terrain: Terrain, kinks: Matrix, carry: Carry) -> Descent:
     """Minimise one problem per line of kinks, each from the end of the one before it."""
-    descent = _run(terrain, kinks, carry, trust=False)
-    if not descent.converged.all():
+    descent, n_converged = _run(terrain, kinks, carry, trust=False)
+    if n_converged < len(kinks):
         for line in np.flatnonzero(~descent.converged):
             _untangle(terrain, kinks[line], carry, descent, int(line))
     return descent
 
 
-def _run(terrain: Terrain, kinks: Matrix, carry: Carry, trust: bool) -> Descent:
+def _run(terrain: Terrain, kinks: Matrix, carry: Carry, trust: bool) -> tuple[Descent, int]:
     (k, n), q = kinks.shape, carry.delta.size
     descent = Descent(
         np.empty((k, q)),
@@ -79,31 +76,16 @@ def _run(terrain: Terrain, kinks: Matrix, carry: Carry, trust: bool) -> Descent:
         np.empty(k, dtype=np.int64),
         np.empty(k, dtype=np.bool_),
     )
-    kernel.minimise(
-        terrain.Z,
-        terrain.Zt,
-        terrain.norms,
-        terrain.y,
+    n_converged = kernel.minimise(
+        *terrain,
         kinks,
-        terrain.u0,
-        terrain.slope,
-        terrain.curvature,
         # No search that makes progress comes near this.
         1000 + 100 * q,
         trust,
-        carry.delta,
-        carry.u,
-        carry.state,
-        carry.gram,
-        carry.largest,
-        descent.deltas,
-        descent.states,
-        descent.slopes,
-        descent.factors,
-        descent.steps,
-        descent.converged,
+        *carry,
+        *descent,
     )
-    return descent
+    return descent, n_converged
 
 
 def _untangle(terrain: Terrain, kink: Vector, carry: Carry, descent: Descent, line: int) -> None:
@@ -112,15 +94,15 @@ def _untangle(terrain: Terrain, kink: Vector, carry: Carry, descent: Descent, li
     for seed, spread in enumerate(SPREADS):
         # Upwards, so that jumps stay positive.
         apart = kink + spread * size * np.random.default_rng(seed).uniform(0.5, 1.5, kink.size)
-        result = _run(terrain, apart[None], carry, trust=False)
+        result, _ = _run(terrain, apart[None], carry, trust=False)
         descent.steps[line] += result.steps[0]
         if not result.converged[0]:
             continue
-        result = _run(terrain, kink[None], carry, trust=True)
+        result, _ = _run(terrain, kink[None], carry, trust=True)
         descent.steps[line] += result.steps[0]
         if not _in_place(kink, carry):
             # The kinks were too far apart; but the point is a good one to go on from.
-            result = _run(terrain, kink[None], carry, trust=False)
+            result, _ = _run(terrain, kink[None], carry, trust=False)
             descent.steps[line] += result.steps[0]
         if result.converged[0]:
             descent.deltas[line] = result.deltas[0]

@@ -42,6 +42,9 @@ SLOPE_TOL = 1e-11
 
 # A row held in the solution before stays held if it is this close to its kink.
 HOLD_TOL = 1e-9
+# How often held rows are released, all at once, before the minimum over the states is reached. A little of
+# that saves steps; without a limit it could go on for ever.
+EAGER = 3
 # After so many steps of length zero in a row the search stands still.
 MAX_STANDSTILL = 10
 
@@ -298,10 +301,10 @@ def minimise(
     Zt,
     norms,
     y,
-    kinks,
     u0,
     slope0,
     B,
+    kinks,
     max_steps,
     trust,
     delta,
@@ -323,7 +326,7 @@ def minimise(
     Written, per line: deltas, states, slopes (a subgradient of every piece; with the slope of the background
     they add up to 0 at the minimum), factors (of G), steps, converged: whether the minimum was reached, or
     the search stood still or ran out of steps. With `trust` the given states are kept, and the first step
-    goes to their minimum without regard to kinks.
+    goes to their minimum without regard to kinks. Returns how many lines converged.
     """
     n, q = Z.shape
     du, when = np.empty(n), np.empty(n)
@@ -333,12 +336,13 @@ def minimise(
     held, n_held = np.empty(q, np.int64), np.int64(0)
     noticeable = 1e-14 * max(dot(y, y), 1e-300)
     negligible = 1e-6 * noticeable
+    n_converged = 0
     for line in range(kinks.shape[0]):
         c, L = kinks[line], factors[line]
         # stale: u and g are to be computed from the data; fresh: nothing has moved since they were.
         stale, fresh, factored, at_minimum, done = True, True, False, False, False
         # eager: how often rows may still be released, all at once, before a minimum is reached.
-        eager, standstill, count = q, 0, 0
+        eager, standstill, count = EAGER, 0, 0
         while count < max_steps and standstill <= MAX_STANDSTILL and not done:
             count += 1
             if stale:
@@ -351,18 +355,17 @@ def minimise(
                     if state[i] == HELD and (abs(u[i] - c[i]) <= HOLD_TOL or trust) and n_held < q:
                         held[n_held] = i
                         n_held += 1
-                    elif not trust:
+                    elif (state[i] != QUADRATIC if u[i] > c[i] else state[i] != FLAT) and not trust:
                         moves[n_moves], to[n_moves] = i, QUADRATIC if u[i] > c[i] else FLAT
                         n_moves += 1
             for e in range(n_moves):
                 i = moves[e]
-                if to[e] != state[i]:
-                    if to[e] == QUADRATIC or state[i] == QUADRATIC:
-                        add_row(g, Z, i, 2.0 * (u[i] - y[i]) if to[e] == QUADRATIC else 2.0 * (y[i] - u[i]))
-                    if to[e] == FLAT or state[i] == FLAT:
-                        add_to_gram(G, Z, i, -1.0 if to[e] == FLAT else 1.0)
-                        factored = False
-                    state[i] = to[e]
+                if to[e] == QUADRATIC or state[i] == QUADRATIC:
+                    add_row(g, Z, i, 2.0 * (u[i] - y[i]) if to[e] == QUADRATIC else 2.0 * (y[i] - u[i]))
+                if to[e] == FLAT or state[i] == FLAT:
+                    add_to_gram(G, Z, i, -1.0 if to[e] == FLAT else 1.0)
+                    factored = False
+                state[i] = to[e]
             n_moves = np.int64(0)
             if stale:
                 for i in range(n):
@@ -442,7 +445,7 @@ def minimise(
                 n_moves += 1
             at_minimum = n_moves == 0 and (abs(step - 1.0) <= 1e-8 or curvature <= negligible)
             if at_minimum and standstill == 0:
-                eager = q
+                eager = EAGER
             done = at_minimum and fresh and not blind
             stale, fresh = at_minimum, False
 
@@ -457,6 +460,8 @@ def minimise(
             slopes[line, i] = min(max(lam[a], 0.0), 2.0 * (c[i] - y[i]))
         for j in range(q):
             deltas[line, j] = delta[j]
+        n_converged += done
+    return n_converged
 
 
 @compiled
@@ -484,10 +489,11 @@ def judge(
 
     columns <- the coefficients T gamma; values <- the objective there, with the penalty on their squares;
     losses <- how far the minimum can lie below (see bound.py), unless weak <- True, when slopes must be
-    mended first.
+    mended first. Returns how many are.
     """
     q, n = Zt.shape
     u, v, zero = np.empty(n), np.empty(q), np.zeros(q)
+    n_weak = 0
     for line in range(gammas.shape[0]):
         gamma, slope, L = gammas[line], slopes[line], factors[line]
         extent, value = 0.0, 0.0
@@ -509,15 +515,17 @@ def judge(
         backward(L, v, q)
         reach = math.sqrt(dot(v, v))
         multiply(At, columns[line], u)
-        total, n_weak = 0.0, 0
+        total, n_weak_rows = 0.0, 0
         for i in range(n):
             at, c = u[i] * root_weight[i], kinks[line, i]
             piece = piece_value(at, y[i], c)
             value += piece
             loss += piece + piece_conjugate(slope[i], y[i], c) - slope[i] * at
             total += abs(slope[i])
-            n_weak += states[line, i] != FLAT and c > -np.inf and slope[i] < reach * norms[i]
-        values[line], weak[line] = value, n_weak > 0
+            n_weak_rows += states[line, i] != FLAT and c > -np.inf and slope[i] < reach * norms[i]
+        values[line], weak[line] = value, n_weak_rows > 0
+        n_weak += n_weak_rows > 0
         losses[line] = max(loss, 0.0) + allow(
             n, q, remainder, math.sqrt(dot(gamma, gamma)), extent, total, value
         )
+    return n_weak

@@ -78,36 +78,45 @@ class SurrogateSolver:
 
     def solve_each(self, actives: npt.ArrayLike, start: Any = None) -> list[SurrogateSolution]:
         """Minimise one surrogate after another, in one call: one mask per line, one solution for each."""
-        masks = check_active(actives, self.problem.n_samples)
+        masks = check_active(actives, self.problem.n_samples) & self.problem.positive
         if start is not None:
             self._engine.restart(self._rows.from_coefficients(*check_start(start, self.problem)))
-        answers = self._solve(masks)
-        scale, p = self._rows.scale, self.problem.n_features
-        columns = scale * answers.columns
-        intercepts = columns[:, p].tolist() if self.problem.fit_intercept else [0.0] * len(masks)
+        # The same question twice in a row, as sorting asks it below the positive outcomes, has one answer.
+        new = np.ones(len(masks), dtype=np.bool_)
+        np.any(masks[1:] != masks[:-1], axis=1, out=new[1:])
+        if new.all():
+            return self._solve_distinct(masks)
+        solutions = self._solve_distinct(masks[new])
+        return [solutions[e] for e in (np.cumsum(new) - 1).tolist()]
+
+    def _solve_distinct(self, masks: Mask) -> list[SurrogateSolution]:
+        answers = self._answer(masks)
         # The scale is a power of two, so multiplying by it is exact.
-        values = answers.values * scale * scale
-        bounds = (answers.values - answers.losses) * scale * scale
-        loose = ~(answers.losses <= 1e-9 * answers.values)
-        if loose.any():
-            for e in np.flatnonzero(loose):
-                bounds[e] = max(bounds[e], self._floor(masks[e]))
-        duals = answers.slopes * (scale * self.problem.root_weight)
-        return [
-            SurrogateSolution(columns[e, :p], intercepts[e], value, bound, duals[e], steps, converged)
-            for e, (value, bound, steps, converged) in enumerate(
-                zip(
-                    values.tolist(),
-                    bounds.tolist(),
-                    answers.steps.tolist(),
-                    answers.converged.tolist(),
-                    strict=True,
+        scale, p = self._rows.scale, self.problem.n_features
+        columns = answers.columns * scale
+        duals = answers.slopes * (scale if self._rows.root_weight is None else scale * self._rows.root_weight)
+        solutions = []
+        for e, (value, loss, steps, converged) in enumerate(
+            zip(
+                answers.values.tolist(),
+                answers.losses.tolist(),
+                answers.steps.tolist(),
+                answers.converged.tolist(),
+                strict=True,
+            )
+        ):
+            bound = (value - loss) * scale * scale
+            if not loss <= 1e-9 * value:
+                bound = max(bound, self._floor(masks[e]))
+            intercept = float(columns[e, p]) if self.problem.fit_intercept else 0.0
+            solutions.append(
+                SurrogateSolution(
+                    columns[e, :p], intercept, value * scale * scale, bound, duals[e], steps, converged
                 )
             )
-        ]
+        return solutions
 
-    def _solve(self, masks: Mask) -> Answers:
-        masks = masks & self.problem.positive
+    def _answer(self, masks: Mask) -> Answers:
         occupied = masks.any(axis=1)
         if occupied.all():
             return self._engine.solve(masks)
@@ -128,7 +137,7 @@ class SurrogateSolver:
 
     def _floor(self, active: Mask) -> float:
         """A bound without any solver: samples that are not active cost at least w y^2, wherever u is."""
-        kinked = (self.problem.root_weight * self.problem.y)[~(active & self.problem.positive)]
+        kinked = (self.problem.root_weight * self.problem.y)[~active]
         least = float(kinked @ kinked)
         return least - allowance(kinked.size, 0, 0.0, 0.0, 0.0, 0.0, least)
 
