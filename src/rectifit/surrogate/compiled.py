@@ -26,6 +26,7 @@ class CompiledEngine:
         n, q = rows.n_rows, rows.n_directions
         self._Z = rows.rows(slice(None))
         self._Zt = np.ascontiguousarray(self._Z.T)
+        self._Tt = np.ascontiguousarray(rows.T.T)
         self._At = np.ascontiguousarray(rows.columns(slice(None)).T)
         self._terrain = Terrain(self._Z, self._Zt, rows.norms, rows.y, np.zeros(n), np.zeros(q), rows.ridge)
         self._carry = Carry(
@@ -42,6 +43,7 @@ class CompiledEngine:
     def restart(self, gamma: Vector) -> None:
         """Begin the next solve at gamma; the Gram matrix stays."""
         self._carry.delta[:] = gamma
+        self._carry.u[:] = self._Z @ gamma
 
     def solve(self, actives: Mask) -> Answers:
         """One answer per line of `actives` (positive samples only), each found from the one before."""
@@ -62,7 +64,7 @@ class CompiledEngine:
             rows.ridge,
             self._At,
             rows.problem.root_weight,
-            rows.T,
+            self._Tt,
             rows.penalty,
             rows.largest,
             found.deltas,

@@ -74,16 +74,6 @@ def dot(a, b):
 
 
 @inner
-def quadratic_form(B, x):
-    """x'B x."""
-    s = 0.0
-    for j in range(x.shape[0]):
-        for k in range(x.shape[0]):
-            s += x[j] * B[j, k] * x[k]
-    return s
-
-
-@inner
 def factor(G, L, q):
     """Cholesky factor of the leading block of G (lower triangle) into L, INVERSE pivots on the diagonal.
 
@@ -103,12 +93,16 @@ def factor(G, L, q):
 
 @inner
 def forward(L, b, q):
-    """b <- L^-1 b."""
+    """b <- L^-1 b. Returns what is left of b on dependent columns, zero if it lies in the range of L."""
+    left = 0.0
     for j in range(q):
         s = b[j]
         for m in range(j):
             s -= L[j, m] * b[m]
         b[j] = s * L[j, j]
+        if L[j, j] == 0.0:
+            left += abs(s)
+    return left
 
 
 @inner
@@ -230,7 +224,7 @@ def find_direction(L, V, S, n_held, gap, g, d, lam):
     """d <- the way to the minimum over the current states; lam <- the slopes of the held rows there.
 
     G d = -g/2 - C'mu and C d = gap, where C are the held rows, V = C L^-T, and lam = 2 (mu + gap) because
-    the held rows stand in G.
+    the held rows stand in G. Returns the curvature 2 d'G d.
     """
     q = g.shape[0]
     for j in range(q):
@@ -253,25 +247,24 @@ def find_direction(L, V, S, n_held, gap, g, d, lam):
         for a in range(n_held):
             add_row(d, V, a, -lam[a])
             lam[a] = 2.0 * (lam[a] + gap[a])
+    curvature = 2.0 * dot(d, d)
     backward(L, d, q)
+    return curvature
 
 
 @inner
 def look_ahead(du, noise, norms, c, u, state, reach, when, who):
-    """Curvature of the rows on their quadratic along du, and how many kinks lie up to t = reach."""
-    m, curvature = 0, 0.0
+    """Enter the kinks up to t = reach in when and who; returns how many there are."""
+    m = 0
     for i in range(du.shape[0]):
         v = du[i]
-        if state[i] == QUADRATIC:
-            curvature += 2.0 * v * v
-            meets = v < -noise * norms[i] and c[i] > -np.inf
-        else:
-            meets = state[i] == FLAT and v > noise * norms[i]
-        if meets and abs(c[i] - u[i]) <= reach * abs(v):
+        # No kink: c = -infinity is out of every reach but an infinite one.
+        near = abs(c[i] - u[i]) <= reach * abs(v) and c[i] > -np.inf and abs(v) > noise * norms[i]
+        if near and ((state[i] == QUADRATIC and v < 0.0) or (state[i] == FLAT and v > 0.0)):
             when[m] = max((c[i] - u[i]) / v, 0.0)
             who[m] = i
             m += 1
-    return curvature, m
+    return m
 
 
 @inner
@@ -345,7 +338,7 @@ def minimise(
         eager, standstill, count = EAGER, 0, 0
         while count < max_steps and standstill <= MAX_STANDSTILL and not done:
             count += 1
-            if stale:
+            if stale and count > 1:
                 multiply(Zt, delta, u)
                 for i in range(n):
                     u[i] += u0[i]
@@ -394,7 +387,7 @@ def minimise(
             n_solved = n_held
             for a in range(n_held):
                 gap[a] = c[held[a]] - u[held[a]]
-            find_direction(L, V, S, n_held, gap, g, d, lam)
+            curvature = find_direction(L, V, S, n_held, gap, g, d, lam)
             blind = trust and count == 1
             if n_held > 0 and (at_minimum or eager > 0) and not blind:
                 n_solved = release(y, c, held, n_held, lam, V, eager > 0, moves, to)
@@ -407,12 +400,11 @@ def minimise(
             for a in range(n_held):
                 du[held[a]] = gap[a]
             noise = 1e-15 * q * math.sqrt(dot(d, d))
-            step, passed, hold, reach, m, curvature = 1.0 if blind else np.inf, 0, -1, 0.0, 0, 0.0
+            step, passed, hold, reach, m = 1.0 if blind else np.inf, 0, -1, 0.0, 0
             # Without a kink the step is 1, and few steps are longer: look further only for those.
             while step > reach and not blind:
                 reach = 1.0 if reach == 0.0 else np.inf
-                curvature, m = look_ahead(du, noise, norms, c, u, state, reach, when, moves)
-                curvature += 2.0 * quadratic_form(B, d)
+                m = look_ahead(du, noise, norms, c, u, state, reach, when, moves)
                 if curvature <= negligible:
                     # The minimum; what d still moves is rounding, and must not carry a row past its kink.
                     step, m = 1.0 if m == 0 else 0.0, 0
@@ -473,7 +465,7 @@ def judge(
     B,
     At,
     root_weight,
-    T,
+    Tt,
     penalty,
     largest_entries,
     gammas,
@@ -497,21 +489,14 @@ def judge(
     for line in range(gammas.shape[0]):
         gamma, slope, L = gammas[line], slopes[line], factors[line]
         extent, value = 0.0, 0.0
-        for j in range(T.shape[0]):
-            b = dot(T[j], gamma)
-            columns[line, j] = b
+        multiply(Tt, gamma, columns[line])
+        for j in range(columns.shape[1]):
+            b = columns[line, j]
             extent += abs(b) * largest_entries[j]
             value += penalty[j] * b * b
         gradient(Zt, slope, zero, B, gamma, v)
-        remainder, loss = 0.0, 0.0
-        for j in range(q):
-            s = v[j]
-            for k in range(j):
-                s -= L[j, k] * v[k]
-            v[j] = s * L[j, j]
-            loss += 0.25 * v[j] * v[j]
-            if L[j, j] == 0.0:
-                remainder += abs(s)
+        remainder = forward(L, v, q)
+        loss = 0.25 * dot(v, v)
         backward(L, v, q)
         reach = math.sqrt(dot(v, v))
         multiply(At, columns[line], u)

@@ -55,7 +55,7 @@ class WorkingRows:
         self.penalty[problem.n_features :] = 0.0
         self.largest = self._largest()
         self._set_diagonal(1.0 / np.where(self.largest > 0.0, self.largest, 1.0))
-        gram = self.gram_of()
+        gram = self._gram()
         lengths = np.sqrt(np.diag(gram + self.ridge))
         shrink = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
         self._set_diagonal(np.diag(self.T) * shrink)
@@ -99,15 +99,6 @@ class WorkingRows:
             return Z @ self.T
         Z *= self._diagonal
         return Z
-
-    def gram_of(self, index: npt.NDArray[np.intp] | None = None) -> Matrix:
-        """Z'Z over the rows in index, or over all, block by block."""
-        n_rows = self.n_rows if index is None else index.shape[0]
-        total = np.zeros((self.n_directions, self.n_directions))
-        for block in row_blocks(n_rows, self.n_columns):
-            Z = self.rows(block if index is None else index[block])
-            total += Z.T @ Z
-        return total
 
     def preactivation(self, gamma: Vector) -> Vector:
         """Z gamma, evaluated through the coefficients: one pass over X as it is."""
@@ -159,6 +150,14 @@ class WorkingRows:
             np.maximum(largest, A.max(axis=0), out=largest)
         return largest
 
+    def _gram(self) -> Matrix:
+        """Z'Z over all rows, block by block."""
+        total = np.zeros((self.n_directions, self.n_directions))
+        for block in row_blocks(self.n_rows, self.n_columns):
+            Z = self.rows(block)
+            total += Z.T @ Z
+        return total
+
     def _smallest_pivot(self) -> float:
         try:
             return float(np.diag(np.linalg.cholesky(self.gram + self.ridge)).min() ** 2)
@@ -176,4 +175,4 @@ class WorkingRows:
                 return
             stretch = 1.0 / np.sqrt(np.maximum(values[keep], RESOLVED * values[-1]))
             self._set_map(self.T @ (vectors[:, keep] * stretch))
-            self.gram = self.gram_of()
+            self.gram = self._gram()

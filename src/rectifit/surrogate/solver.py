@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any, Protocol
 
 import numpy as np
@@ -82,12 +83,10 @@ class SurrogateSolver:
         if start is not None:
             self._engine.restart(self._rows.from_coefficients(*check_start(start, self.problem)))
         # The same question twice in a row, as sorting asks it below the positive outcomes, has one answer.
-        new = np.ones(len(masks), dtype=np.bool_)
-        np.any(masks[1:] != masks[:-1], axis=1, out=new[1:])
-        if new.all():
-            return self._solve_distinct(masks)
-        solutions = self._solve_distinct(masks[new])
-        return [solutions[e] for e in (np.cumsum(new) - 1).tolist()]
+        lines = [mask.tobytes() for mask in masks]
+        new = [e for e in range(len(lines)) if e == 0 or lines[e] != lines[e - 1]]
+        solutions = self._solve_distinct(masks if len(new) == len(lines) else masks[new])
+        return [solutions[bisect_right(new, e) - 1] for e in range(len(lines))]
 
     def _solve_distinct(self, masks: Mask) -> list[SurrogateSolution]:
         answers = self._answer(masks)
