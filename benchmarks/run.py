@@ -65,7 +65,7 @@ def yardstick() -> float:
 
 
 def against_peers(quick: bool) -> None:
-    table = Table(title="Ten surrogates of the sorting method, total ms; medians over five seeds, one for the largest")
+    table = Table(title="Ten surrogates of the sorting method, total ms; medians over seeds")
     names = [
         "data",
         "build",
