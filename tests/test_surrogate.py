@@ -337,6 +337,13 @@ def test_bad_questions_are_refused(arguments, error, words):
         assert word in str(caught.value)
 
 
+def test_numbers_are_plain(engine):
+    solution = SurrogateSolver(sample(), engine).solve(sample().y > 0)
+    assert type(solution.value) is type(solution.dual_bound) is type(solution.intercept) is float
+    assert type(solution.n_iter) is int
+    assert type(solution.converged) is bool
+
+
 def test_unknown_engine():
     with pytest.raises(ValueError, match="'fast'; it must be 'auto', 'compiled' or 'array'"):
         SurrogateSolver(sample(), "fast")

@@ -11,6 +11,7 @@ engines see nothing else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -49,7 +50,7 @@ class WorkingRows:
         self.root_weight = None if problem.sample_weight is None else problem.root_weight
         weighted = problem.root_weight * problem.y
         top = float(np.abs(weighted).max())
-        self.scale = 2.0 ** np.ceil(np.log2(top)) if top > 0.0 else 1.0
+        self.scale = 2.0 ** math.ceil(math.log2(top)) if top > 0.0 else 1.0
         self.y: Vector = weighted / self.scale
         self.penalty = np.full(self.n_columns, problem.alpha)
         self.penalty[problem.n_features :] = 0.0
