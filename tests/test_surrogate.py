@@ -337,6 +337,17 @@ def test_bad_questions_are_refused(arguments, error, words):
         assert word in str(caught.value)
 
 
+def test_heavy_rows_that_leave_do_not_spoil_the_gram_matrix(engine):
+    # Subtracting rows of weight 1e10 from the Gram matrix leaves rounding noise of the size of the others.
+    plain = sample()
+    heavy = np.arange(400) < 20
+    y = np.where(heavy, np.abs(plain.y) + 1.0, plain.y)
+    problem = Problem.from_data(plain.X, y, sample_weight=np.where(heavy, 1e10, 1.0))
+    solver = SurrogateSolver(problem, engine)
+    for active in (y > 0, (y > 0) & ~heavy, y > 0, (y > 1.0) & ~heavy):
+        assert_optimal(problem, active, solver.solve(active))
+
+
 def test_numbers_are_plain(engine):
     solution = SurrogateSolver(sample(), engine).solve(sample().y > 0)
     assert type(solution.value) is type(solution.dual_bound) is type(solution.intercept) is float

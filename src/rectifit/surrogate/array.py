@@ -94,6 +94,7 @@ class ArrayEngine:
         self._gram: Matrix = rows.gram.copy()
         self._cross: Vector = rows.cross.copy()
         self._inside: Mask = np.ones(n, dtype=np.bool_)
+        self._largest: Vector = rows.gram.diagonal().copy()
         self.restart(solve_gram(rows.gram + rows.ridge, rows.cross))
 
     def restart(self, gamma: Vector) -> None:
@@ -137,23 +138,32 @@ class ArrayEngine:
                 polishes += 1
         converged = last is not None
         last = last or self._judge(model, kink)
-        loss = last.loss + last.allowance if converged else np.inf
-        return last.columns, last.value, loss, last.slopes, steps, converged
+        return last.columns, last.value, last.loss + last.allowance, last.slopes, steps, converged
 
     def _update_gram(self, inside: Mask) -> None:
         """Gram matrix and Z'y' over `inside`: by the rows that differ, or anew if that is less work."""
         changed = np.flatnonzero(inside != self._inside)
-        if 2 * changed.size > np.count_nonzero(inside):
-            changed = np.flatnonzero(inside)
+        anew = bool(2 * changed.size > np.count_nonzero(inside))
+        if not anew:
+            self._add(changed, np.where(inside[changed], 1.0, -1.0))
+            # Where most of the matrix was subtracted again, what is left has lost too many digits.
+            anew = bool((self._gram.diagonal() < kernel.DRIFTED * self._largest).any())
+        if anew:
             self._gram[:] = 0.0
             self._cross[:] = 0.0
-        for block in row_blocks(changed.size, self.rows.n_columns):
-            index = changed[block]
-            Z = self.rows.rows(index)
-            signed = Z * np.where(inside[index], 1.0, -1.0)[:, None]
-            self._gram += signed.T @ Z
-            self._cross += self.rows.y[index] @ signed
+            self._largest[:] = 0.0
+            index = np.flatnonzero(inside)
+            self._add(index, np.ones(index.size))
         self._inside = inside
+
+    def _add(self, index: Index, sign: Vector) -> None:
+        """Add these rows, or subtract them, block by block."""
+        for block in row_blocks(index.size, self.rows.n_columns):
+            Z = self.rows.rows(index[block])
+            signed = Z * sign[block, None]
+            self._gram += signed.T @ Z
+            self._cross += self.rows.y[index[block]] @ signed
+        np.maximum(self._largest, self._gram.diagonal(), out=self._largest)
 
     def _minimise_model(self, kink: Vector, turn: int, last: Judgement | None) -> Model:
         """Minimise far quadratic plus near pieces; a judgement of the point tells the slope exactly."""
@@ -203,9 +213,9 @@ class ArrayEngine:
         du[near] = model.u - point.u[near]
         u = point.u + du
         right = u > kink
-        left_side = right != point.quadratic
-        left_side[near] = False
-        faithful = not left_side.any()
+        crossed = right != point.quadratic
+        crossed[near] = False
+        faithful = not crossed.any()
         step = 1.0 if faithful else min(1.0, self._line_search(kink, du, model.delta))
         point.gamma = point.gamma + step * model.delta
         if step == 1.0:

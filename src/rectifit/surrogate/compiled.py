@@ -81,8 +81,6 @@ class CompiledEngine:
                 losses[e] = self._mended_loss(
                     kinks[e], found.deltas[e], found.states[e], found.slopes[e], columns[e], values[e]
                 )
-        if not found.converged.all():
-            losses[~found.converged] = np.inf
         return Answers(columns, values, losses, found.slopes, found.steps, found.converged)
 
     def _mended_loss(

@@ -31,7 +31,7 @@ import numpy as np
 from rectifit import pieces
 from rectifit.surrogate import bound
 
-__all__ = ["FLAT", "HELD", "HOLD_TOL", "QUADRATIC", "judge", "line_search", "minimise"]
+__all__ = ["DRIFTED", "FLAT", "HELD", "HOLD_TOL", "QUADRATIC", "judge", "line_search", "minimise"]
 
 FLAT, QUADRATIC, HELD = 0, 1, 2
 
@@ -39,12 +39,13 @@ FLAT, QUADRATIC, HELD = 0, 1, 2
 PIVOT_TOL = 1e-12
 # Slopes of held rows may leave [0, jump] by this much, in units where max |y| = 1.
 SLOPE_TOL = 1e-11
-
+# G is built anew when an entry of its diagonal falls below this share of its largest value.
+DRIFTED = 1e-6
 # A row held in the solution before stays held if it is this close to its kink.
 HOLD_TOL = 1e-9
 # How often held rows are released, all at once, before the minimum over the states is reached. A little of
 # that saves steps; without a limit it could go on for ever.
-EAGER = 3
+EAGER = 2
 # After so many steps of length zero in a row the search stands still.
 MAX_STANDSTILL = 10
 
@@ -369,7 +370,7 @@ def minimise(
                 drifted = False
                 for j in range(q):
                     largest[j] = max(largest[j], G[j, j])
-                    drifted = drifted or G[j, j] < 1e-6 * largest[j]
+                    drifted = drifted or G[j, j] < DRIFTED * largest[j]
                 if drifted:
                     # Most of G was subtracted again: what is left has lost too many digits.
                     for j in range(q):

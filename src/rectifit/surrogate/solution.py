@@ -13,7 +13,10 @@ __all__ = ["Answers", "SurrogateSolution"]
 
 
 class Answers(NamedTuple):
-    """An engine's answers in working units, one line per active set: coefficients over s, values over s^2."""
+    """An engine's answers in working units, one line per active set: coefficients over s, values over s^2.
+
+    losses say how far the minimum can lie below the value, where the search converged.
+    """
 
     columns: Matrix
     values: Vector

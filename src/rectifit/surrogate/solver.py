@@ -85,11 +85,14 @@ class SurrogateSolver:
         # The same question twice in a row, as sorting asks it below the positive outcomes, has one answer.
         lines = [mask.tobytes() for mask in masks]
         new = [e for e in range(len(lines)) if e == 0 or lines[e] != lines[e - 1]]
-        solutions = self._solve_distinct(masks if len(new) == len(lines) else masks[new])
+        masks = masks if len(new) == len(lines) else masks[new]
+        answers = (
+            self._answer_with_empty(masks) if bytes(masks.shape[1]) in lines else self._engine.solve(masks)
+        )
+        solutions = self._on_user_scale(masks, answers)
         return [solutions[bisect_right(new, e) - 1] for e in range(len(lines))]
 
-    def _solve_distinct(self, masks: Mask) -> list[SurrogateSolution]:
-        answers = self._answer(masks)
+    def _on_user_scale(self, masks: Mask, answers: Answers) -> list[SurrogateSolution]:
         # The scale is a power of two, so multiplying by it is exact.
         scale, p = self._rows.scale, self.problem.n_features
         columns = answers.columns * scale
@@ -104,8 +107,8 @@ class SurrogateSolver:
                 strict=True,
             )
         ):
-            bound = (value - loss) * scale * scale
-            if not loss <= 1e-9 * value:
+            bound = (value - loss) * scale * scale if converged else 0.0
+            if not (converged and loss <= 1e-9 * value):
                 bound = max(bound, self._floor(masks[e]))
             intercept = float(columns[e, p]) if self.problem.fit_intercept else 0.0
             solutions.append(
@@ -115,11 +118,9 @@ class SurrogateSolver:
             )
         return solutions
 
-    def _answer(self, masks: Mask) -> Answers:
+    def _answer_with_empty(self, masks: Mask) -> Answers:
+        """Answers where some sets are empty: every piece is smallest at u <= 0 then, and zero is optimal."""
         occupied = masks.any(axis=1)
-        if occupied.all():
-            return self._engine.solve(masks)
-        # With nothing active every piece is smallest at u <= 0: the zero function is optimal.
         k, y = masks.shape[0], self._rows.y
         answers = Answers(
             columns=np.zeros((k, self._rows.n_columns)),
