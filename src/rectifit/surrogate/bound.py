@@ -32,7 +32,7 @@ __all__ = ["allowance", "mend_slopes", "solve_gram"]
 # Where no row determines a direction, the bound covers coordinates up to this many times those found.
 REACH = 10.0
 MAX_MENDS = 6
-SINGULAR = 1e-12
+SINGULAR, REGULAR = 1e-12, 1e-7
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -59,8 +59,9 @@ def allowance(
 def solve_gram(gram: Matrix, rhs: Vector) -> Vector:
     """gram^-1 rhs for a positive semidefinite matrix; of minimal length where it is singular."""
     try:
+        # Without pivoting a singular matrix may show pivots well above rounding, so be generous.
         pivots = np.square(np.linalg.cholesky(gram).diagonal())
-        regular = bool(pivots.min() > SINGULAR * gram.diagonal().max())
+        regular = bool(pivots.min() > REGULAR * gram.diagonal().max())
     except np.linalg.LinAlgError:
         regular = False
     if regular:

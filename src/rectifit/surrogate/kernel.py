@@ -35,8 +35,9 @@ __all__ = ["DRIFTED", "FLAT", "HELD", "HOLD_TOL", "QUADRATIC", "judge", "line_se
 
 FLAT, QUADRATIC, HELD = 0, 1, 2
 
-# A pivot of the factorisation below this share of its diagonal entry marks a dependent column.
-PIVOT_TOL = 1e-12
+# A pivot of the factorisation below this share of its diagonal entry marks a dependent column; so does one
+# that comes from rounding alone, in coordinates where all rows together give every column length 1.
+PIVOT_TOL, TINY = 1e-12, 1e-26
 # Slopes of held rows may leave [0, jump] by this much, in units where max |y| = 1.
 SLOPE_TOL = 1e-11
 # G is built anew when an entry of its diagonal falls below this share of its largest value.
@@ -46,6 +47,8 @@ HOLD_TOL = 1e-9
 # How often held rows are released, all at once, before the minimum over the states is reached. A little of
 # that saves steps; without a limit it could go on for ever.
 EAGER = 2
+# A step shorter than this, as a share of the way, that hardly lowers the objective counts as zero.
+ZERO_STEP = 1e-10
 # After so many steps of length zero in a row the search stands still.
 MAX_STANDSTILL = 10
 
@@ -89,7 +92,7 @@ def factor(G, L, q):
             s *= L[k, k]
             L[j, k] = s
             total -= s * s
-        L[j, j] = 1.0 / math.sqrt(total) if total > PIVOT_TOL * G[j, j] else 0.0
+        L[j, j] = 1.0 / math.sqrt(total) if total > max(PIVOT_TOL * G[j, j], TINY) else 0.0
 
 
 @inner
@@ -156,8 +159,7 @@ def copy_row(Z, i, out, a):
         out[a, j] = Z[i, j]
 
 
-@inner
-def exact_step(when, who, m, a, b, u, du, y, state):
+def find_step(when, who, m, a, b, u, du, y, state):
     """Minimise along a ray. Returns (step, number of kinks passed, row to hold or -1).
 
     The slope starts as a + b t. Row who[e] meets its kink at t = when[e], for e < m, and leaves its
@@ -183,7 +185,9 @@ def exact_step(when, who, m, a, b, u, du, y, state):
         if top > 0:
             top -= 1
             continue
-        if m == 0 or a + b * when[0] >= 0.0:
+        # Where all that falls has come to rest the slope is zero but for rounding: no reason to go further.
+        level = a + b * reached >= -1e-13 * (steepest + abs(a))
+        if m == 0 or level or a + b * when[0] >= 0.0:
             break
         t, i = when[0], who[0]
         sign = 2.0 if state[i] == FLAT else -2.0
@@ -198,13 +202,14 @@ def exact_step(when, who, m, a, b, u, du, y, state):
         m -= 1
         when[0], when[m] = when[m], when[0]
         who[0], who[m] = who[m], who[0]
-    if a < 0.0 and b > 1e-14 * curvature:
-        reached = max(reached, -a / b)
+    if not level and b > 1e-13 * curvature:
+        reached = -a / b
     return reached, passed, -1
 
 
-# For callers outside the kernel; compiled only if there are any.
-line_search = compiled(exact_step.py_func)
+exact_step = inner(find_step)
+# The same for callers outside the kernel; compiled only if there are any.
+line_search = compiled(find_step)
 
 
 @inner
@@ -412,7 +417,7 @@ def minimise(
                     break
                 # d leads to the minimum of the current quadratic: the slope starts at minus the curvature.
                 step, passed, hold = exact_step(when, moves, m, -curvature, curvature, u, du, y, state)
-            if curvature * step > noticeable:
+            if curvature * step > noticeable or step > ZERO_STEP:
                 standstill = 0
             elif curvature > negligible:
                 standstill, eager = standstill + 1, 0
