@@ -490,7 +490,9 @@ def judge(
     mended first. Returns how many are.
     """
     q, n = Zt.shape
-    u, v, zero = np.empty(n), np.empty(q), np.zeros(q)
+    u, v, none = np.empty(n), np.empty(q), np.empty(q)
+    for j in range(q):
+        none[j] = 0.0
     n_weak = 0
     for line in range(gammas.shape[0]):
         gamma, slope, L = gammas[line], slopes[line], factors[line]
@@ -500,7 +502,7 @@ def judge(
             b = columns[line, j]
             extent += abs(b) * largest_entries[j]
             value += penalty[j] * b * b
-        gradient(Zt, slope, zero, B, gamma, v)
+        gradient(Zt, slope, none, B, gamma, v)
         remainder = forward(L, v, q)
         loss = 0.25 * dot(v, v)
         backward(L, v, q)
