@@ -64,6 +64,7 @@ HELPER_OPTIONS = OPTIONS | {"no_cpython_wrapper": True}
 compiled = numba.njit(cache=True, **OPTIONS)
 inner = numba.njit(**HELPER_OPTIONS)
 
+# The cache does not notice changes of these sources: after editing them, save this file too.
 allow = inner(bound.allowance)
 piece_value = inner(pieces.value)
 piece_conjugate = inner(pieces.conjugate)
