@@ -34,11 +34,11 @@ def test_optimal_for_every_split(engine, fit_intercept, alpha, weighted):
 def test_engines_agree():
     problem = sample(n=3000, p=12)
     actives = splits(problem.y)
-    values = [
-        [s.value for s in SurrogateSolver(problem, name).solve_each(actives)]
-        for name in ("compiled", "array")
-    ]
-    np.testing.assert_allclose(*values, rtol=1e-12)
+    found = [SurrogateSolver(problem, name).solve_each(actives) for name in ("compiled", "array")]
+    for active, compiled_solution, array_solution in zip(actives, *found, strict=True):
+        assert_optimal(problem, active, compiled_solution)
+        assert_optimal(problem, active, array_solution)
+        assert array_solution.value == pytest.approx(compiled_solution.value, rel=1e-12)
 
 
 def test_array_engine_in_several_rounds_on_many_rows():
@@ -141,6 +141,17 @@ def test_degenerate_data_are_solved(engine, name, fit_intercept, alpha):
         solve_checked(problem, active, engine=engine)
 
 
+def on_plain_scale(solution, rows=1.0, outcomes=1.0, weight=1.0):
+    """The solution for X, y in place of rows * X, outcomes * y and weights."""
+    return solution._replace(
+        beta=solution.beta / outcomes * rows,
+        intercept=solution.intercept / outcomes,
+        value=solution.value / outcomes / outcomes / weight,
+        dual_bound=solution.dual_bound / outcomes / outcomes / weight,
+        dual=solution.dual / outcomes / weight,
+    )
+
+
 @pytest.mark.parametrize("rows", [1e-150, 1e-75, 1e75, 1e150])
 @pytest.mark.parametrize("outcomes", [1e-150, 1.0, 1e150])
 def test_extreme_scales(engine, rows, outcomes):
@@ -148,11 +159,10 @@ def test_extreme_scales(engine, rows, outcomes):
     active = plain.y > 0.5
     expected = solve_checked(plain, active, engine=engine)
     problem = Problem.from_data(plain.X * rows, plain.y * outcomes)
-    solution = SurrogateSolver(problem, engine).solve(active)
-    assert solution.converged
-    assert solution.value / outcomes / outcomes == pytest.approx(expected.value, rel=1e-12)
-    assert solution.dual_bound / outcomes / outcomes == pytest.approx(expected.value, rel=1e-9)
-    np.testing.assert_allclose(solution.beta / outcomes * rows, expected.beta, rtol=1e-9)
+    solution = on_plain_scale(SurrogateSolver(problem, engine).solve(active), rows, outcomes)
+    assert_optimal(plain, active, solution)
+    assert solution.value == pytest.approx(expected.value, rel=1e-12)
+    np.testing.assert_allclose(solution.beta, expected.beta, rtol=1e-9)
 
 
 @pytest.mark.parametrize("weight", [1e-150, 1e150])
@@ -160,8 +170,10 @@ def test_extreme_weights(engine, weight):
     plain = sample()
     active = plain.y > 0.5
     expected = solve_checked(plain, active, engine=engine)
-    solution = solve_surrogate(plain.X, plain.y, active, sample_weight=np.full(400, weight))
-    assert solution.value / weight == pytest.approx(expected.value, rel=1e-12)
+    problem = Problem.from_data(plain.X, plain.y, sample_weight=np.full(400, weight))
+    solution = on_plain_scale(SurrogateSolver(problem, engine).solve(active), weight=weight)
+    assert_optimal(plain, active, solution)
+    assert solution.value == pytest.approx(expected.value, rel=1e-12)
 
 
 def nearly_equal_columns(offset):
@@ -295,20 +307,21 @@ def test_bound_holds_at_any_slopes():
 def test_threads_give_the_same_answers():
     problems = [sample(seed=seed) for seed in range(8)]
     actives = [splits(problem.y) for problem in problems]
-    expected = [
-        [s.value for s in SurrogateSolver(p).solve_each(a)] for p, a in zip(problems, actives, strict=True)
-    ]
+    expected = [SurrogateSolver(p).solve_each(a) for p, a in zip(problems, actives, strict=True)]
     found = [None] * 8
 
     def work(i):
-        found[i] = [s.value for s in SurrogateSolver(problems[i]).solve_each(actives[i])]
+        found[i] = SurrogateSolver(problems[i]).solve_each(actives[i])
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == expected
+    for i in range(8):
+        for active, alone, together in zip(actives[i], expected[i], found[i], strict=True):
+            assert_optimal(problems[i], active, together)
+            assert together.value == alone.value
 
 
 def test_large_problems_go_to_the_array_engine():
