@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-from peers import PEERS, as_programme
+from peers import PEERS, as_programme, sorting_sets
 from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
@@ -42,11 +42,6 @@ SEEDS = (0, 1, 2, 3, 4)
 console = Console(width=132)
 
 
-def sorting_sets(y: np.ndarray, n_splits: int = 10) -> np.ndarray:
-    rank = np.argsort(np.argsort(y, kind="stable"), kind="stable")
-    return np.array([(rank >= t * len(y) // n_splits) & (y > 0) for t in range(n_splits)])
-
-
 def timed(work: Callable[[], object], repeat: int) -> float:
     seconds = []
     for _ in range(repeat):
@@ -56,6 +51,19 @@ def timed(work: Callable[[], object], repeat: int) -> float:
         if sum(seconds) > PATIENCE:
             break
     return median(seconds)
+
+
+def build_and_solve(problem: Problem, actives: np.ndarray, repeat: int) -> tuple[float, float]:
+    """Seconds to build a solver, and to answer all active sets with it."""
+    builds, solves = [], []
+    for _ in range(repeat):
+        started = time.perf_counter()
+        solver = SurrogateSolver(problem)
+        built = time.perf_counter()
+        solver.solve_each(actives)
+        builds.append(built - started)
+        solves.append(time.perf_counter() - built)
+    return median(builds), median(solves)
 
 
 def yardstick() -> float:
@@ -112,16 +120,10 @@ def compare(n: int, p: int, design: str, noise: float, intercept: bool, seed: in
     X, y, *_ = make_relu(n, p, design=design, noise=noise, random_state=seed)
     problem = Problem.from_data(X, y, fit_intercept=intercept)
     actives = sorting_sets(y)
-    SurrogateSolver(problem).solve_each(actives)
+    solutions = SurrogateSolver(problem).solve_each(actives)
     repeat = 201 if n * p < 10_000 else 21 if n * p < 100_000 else 5
-    row = {"build": timed(lambda: SurrogateSolver(problem), repeat)}
-    seconds = []
-    for _ in range(repeat):
-        solver = SurrogateSolver(problem)
-        started = time.perf_counter()
-        solutions = solver.solve_each(actives)
-        seconds.append(time.perf_counter() - started)
-    row["rectifit"] = median(seconds)
+    build, ours = build_and_solve(problem, actives, repeat)
+    row = {"build": build, "rectifit": ours}
     for name in PEERS:
         row[name] = row[name + " solve"] = row[name + " excess"] = 0.0
     for active, solution in zip(actives, solutions, strict=True):
@@ -151,15 +153,7 @@ def against_lstsq() -> None:
     for threads in sorted({1, os.cpu_count() or 1}):
         with threadpool_limits(threads):
             lstsq = timed(lambda: np.linalg.lstsq(X, y, rcond=None), 5)
-            builds, solves = [], []
-            for _ in range(5):
-                started = time.perf_counter()
-                solver = SurrogateSolver(problem)
-                built = time.perf_counter()
-                solver.solve_each(actives)
-                builds.append(built - started)
-                solves.append(time.perf_counter() - built)
-            build, solve = median(builds), median(solves)
+            build, solve = build_and_solve(problem, actives, 5)
             table.add_row(
                 str(threads),
                 f"{lstsq:.3f}",
@@ -176,7 +170,7 @@ import sys
 import numpy as np
 from rectifit import Problem, SurrogateSolver
 sys.path.insert(0, sys.argv[1])
-from run import sorting_sets
+from peers import sorting_sets
 peak = lambda: 1024 * next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmHWM"))
 # A small problem first, so that the libraries and compiled code are not counted as data.
 X = np.random.default_rng(0).standard_normal((30_000, 10))

@@ -3,6 +3,7 @@ import threading
 import numpy as np
 import pytest
 from optimality import assert_optimal, scale_of, solve_checked
+from peers import sorting_sets
 
 from rectifit import Problem, SurrogateSolver, solve_surrogate
 from rectifit.datasets import make_relu
@@ -14,26 +15,20 @@ def sample(n=400, p=6, seed=0, noise=0.5, **options):
     return Problem.from_data(X, y, **options)
 
 
-def splits(y, n_splits=10):
-    """The active sets of the sorting method, without the empty one."""
-    rank = np.argsort(np.argsort(y, kind="stable"), kind="stable")
-    return np.array([(rank >= t * len(y) // n_splits) & (y > 0) for t in range(n_splits)])
-
-
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("alpha", [0.0, 3.0])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_optimal_for_every_split(engine, fit_intercept, alpha, weighted):
     weight = 10.0 ** np.random.default_rng(1).uniform(-4, 4, 400) if weighted else None
     problem = sample(fit_intercept=fit_intercept, alpha=alpha, sample_weight=weight)
-    actives = splits(problem.y)
+    actives = sorting_sets(problem.y)
     for active, solution in zip(actives, SurrogateSolver(problem, engine).solve_each(actives), strict=True):
         assert_optimal(problem, active, solution)
 
 
 def test_engines_agree():
     problem = sample(n=3000, p=12)
-    actives = splits(problem.y)
+    actives = sorting_sets(problem.y)
     found = [SurrogateSolver(problem, name).solve_each(actives) for name in ("compiled", "array")]
     for active, compiled_solution, array_solution in zip(actives, *found, strict=True):
         assert_optimal(problem, active, compiled_solution)
@@ -43,14 +38,14 @@ def test_engines_agree():
 
 def test_array_engine_in_several_rounds_on_many_rows():
     problem = sample(n=20_000, p=3, seed=3)
-    actives = splits(problem.y)
+    actives = sorting_sets(problem.y)
     for active, solution in zip(actives, SurrogateSolver(problem, "array").solve_each(actives), strict=True):
         assert_optimal(problem, active, solution)
 
 
 def test_sequence_gives_the_same_as_single_questions(engine):
     problem = sample()
-    actives = splits(problem.y)
+    actives = sorting_sets(problem.y)
     together = SurrogateSolver(problem, engine).solve_each(actives)
     one_solver = SurrogateSolver(problem, engine)
     for active, solution in zip(actives, together, strict=True):
@@ -264,7 +259,7 @@ def test_standing_still_is_overcome_by_moving_kinks(monkeypatch):
 
 def test_bound_holds_when_the_search_is_cut_short(monkeypatch):
     problem = sample()
-    actives = splits(problem.y)
+    actives = sorting_sets(problem.y)
     truth = [s.value for s in SurrogateSolver(problem, "compiled").solve_each(actives)]
     run = kernel.minimise
 
@@ -306,7 +301,7 @@ def test_bound_holds_at_any_slopes():
 
 def test_threads_give_the_same_answers():
     problems = [sample(seed=seed) for seed in range(8)]
-    actives = [splits(problem.y) for problem in problems]
+    actives = [sorting_sets(problem.y) for problem in problems]
     expected = [SurrogateSolver(p).solve_each(a) for p, a in zip(problems, actives, strict=True)]
     found = [None] * 8
 

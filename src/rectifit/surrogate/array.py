@@ -24,7 +24,7 @@ import numpy.typing as npt
 from rectifit import pieces
 from rectifit.problem import Mask, Matrix, Vector, row_blocks
 from rectifit.surrogate import kernel
-from rectifit.surrogate.bound import allowance, mend_slopes, solve_gram
+from rectifit.surrogate.bound import fenchel_gap, mend_slopes, solve_gram
 from rectifit.surrogate.descent import Carry, States, Terrain, descend
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.solution import Answers
@@ -274,17 +274,8 @@ class ArrayEngine:
         sloped[near] = False
         far_is_weak = bool((slopes < mended.reach * rows.norms)[sloped].any())
         columns = rows.T @ point.gamma
-        at_u = pieces.value(point.u, y, kink)
-        value = float(at_u.sum() + rows.penalty @ np.square(columns))
-        fenchel = float((at_u + pieces.conjugate(slopes, y, kink) - slopes * point.u).sum())
+        value = float(pieces.value(point.u, y, kink).sum() + rows.penalty @ np.square(columns))
+        fenchel = fenchel_gap(point.u, y, kink, slopes)
         loss = np.inf if far_is_weak else max(fenchel + mended.decrement, 0.0)
-        slack = allowance(
-            rows.n_rows,
-            rows.n_directions,
-            mended.remainder,
-            float(np.linalg.norm(point.gamma)),
-            float(np.abs(columns) @ rows.largest),
-            float(np.abs(slopes).sum()),
-            value,
-        )
+        slack = rows.allowance(value, point.gamma, columns, slopes, mended.remainder)
         return Judgement(columns, value, loss, slack, slopes, mended.rho)

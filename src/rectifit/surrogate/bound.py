@@ -25,9 +25,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rectifit import pieces
 from rectifit.problem import Mask, Matrix, Vector
 
-__all__ = ["allowance", "mend_slopes", "solve_gram"]
+__all__ = ["allowance", "fenchel_gap", "mend_slopes", "solve_gram"]
 
 # Where no row determines a direction, the bound covers coordinates up to this many times those found.
 REACH = 10.0
@@ -38,12 +39,12 @@ EPS = float(np.finfo(np.float64).eps)
 
 def allowance(
     n_rows: int,
-    n_directions: int,
-    remainder: float,
-    size: float,
-    extent: float,
-    total_slope: float,
     value: float,
+    n_directions: int = 0,
+    extent: float = 0.0,
+    total_slope: float = 0.0,
+    remainder: float = 0.0,
+    size: float = 0.0,
 ) -> float:
     """What the bound gives away for rounding, and for directions that no row determines.
 
@@ -54,6 +55,12 @@ def allowance(
     """
     rounding = EPS * ((n_directions + 4) * extent * total_slope + (8.0 + math.sqrt(n_rows)) * value)
     return rounding + REACH * remainder * (1.0 + size)
+
+
+def fenchel_gap(u: Vector, y: Vector, kink: Vector, slopes: Vector) -> float:
+    """Sum of the fenchel_i: zero where the slopes are subgradients at u."""
+    gaps = pieces.value(u, y, kink) + pieces.conjugate(slopes, y, kink) - slopes * u
+    return float(gaps.sum())
 
 
 def solve_gram(gram: Matrix, rhs: Vector) -> Vector:

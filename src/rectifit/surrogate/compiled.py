@@ -7,7 +7,7 @@ import numpy as np
 from rectifit import pieces
 from rectifit.problem import Mask, Vector
 from rectifit.surrogate import kernel
-from rectifit.surrogate.bound import allowance, mend_slopes
+from rectifit.surrogate.bound import fenchel_gap, mend_slopes
 from rectifit.surrogate.descent import Carry, States, Terrain, descend
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.solution import Answers
@@ -100,8 +100,5 @@ class CompiledEngine:
         mended = mend_slopes(self._Z, sloped, slopes, rho, gram)
         slopes[:] = mended.slopes
         u = rows.preactivation(gamma)
-        fenchel = pieces.value(u, rows.y, kink) + pieces.conjugate(slopes, rows.y, kink) - slopes * u
-        size, extent = float(np.linalg.norm(gamma)), float(np.abs(columns) @ rows.largest)
-        total = float(np.abs(slopes).sum())
-        loss = max(float(fenchel.sum()) + mended.decrement, 0.0)
-        return loss + allowance(rows.n_rows, gamma.size, mended.remainder, size, extent, total, value)
+        loss = max(fenchel_gap(u, rows.y, kink, slopes) + mended.decrement, 0.0)
+        return loss + rows.allowance(value, gamma, columns, slopes, mended.remainder)

@@ -519,7 +519,6 @@ def judge(
             n_weak_rows += states[line, i] != FLAT and c > -np.inf and slope[i] < reach * norms[i]
         values[line], weak[line] = value, n_weak_rows > 0
         n_weak += n_weak_rows > 0
-        losses[line] = max(loss, 0.0) + allow(
-            n, q, remainder, math.sqrt(dot(gamma, gamma)), extent, total, value
-        )
+        size = math.sqrt(dot(gamma, gamma))
+        losses[line] = max(loss, 0.0) + allow(n, value, q, extent, total, remainder, size)
     return n_weak

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifit.problem import Matrix, Problem, Vector, row_blocks
+from rectifit.surrogate import bound
 
 __all__ = ["WorkingRows"]
 
@@ -125,6 +126,14 @@ class WorkingRows:
             total[:p] += slopes @ X
             total[p:] += slopes.sum()
         return u, total @ self.T
+
+    def allowance(
+        self, value: float, gamma: Vector, columns: Vector, slopes: Vector, remainder: float
+    ) -> float:
+        """What the dual bound gives away at this point (see bound.py)."""
+        extent, total = float(np.abs(columns) @ self.largest), float(np.abs(slopes).sum())
+        size = float(np.linalg.norm(gamma))
+        return bound.allowance(self.n_rows, value, self.n_directions, extent, total, remainder, size)
 
     def from_coefficients(self, beta: Vector, intercept: float) -> Vector:
         """Working coordinates whose coefficients are nearest to the given ones."""

@@ -125,7 +125,7 @@ class SurrogateSolver:
         answers = Answers(
             columns=np.zeros((k, self._rows.n_columns)),
             values=np.full(k, float(y @ y)),
-            losses=np.full(k, allowance(y.size, 0, 0.0, 0.0, 0.0, 0.0, float(y @ y))),
+            losses=np.full(k, allowance(y.size, float(y @ y))),
             slopes=np.zeros(masks.shape),
             steps=np.zeros(k, dtype=np.int64),
             converged=np.ones(k, dtype=np.bool_),
@@ -139,7 +139,7 @@ class SurrogateSolver:
         """A bound without any solver: samples that are not active cost at least w y^2, wherever u is."""
         kinked = (self.problem.root_weight * self.problem.y)[~active]
         least = float(kinked @ kinked)
-        return least - allowance(kinked.size, 0, 0.0, 0.0, 0.0, 0.0, least)
+        return least - allowance(kinked.size, least)
 
 
 def solve_surrogate(
