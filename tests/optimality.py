@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import issparse
 
 from rectifit import Problem, SurrogateSolution, SurrogateSolver
-
-
-def scale_of(problem: Problem) -> float:
-    """sum w y^2, the value of the zero function."""
-    weighted = problem.root_weight * problem.y
-    return float(weighted @ weighted)
 
 
 def assert_optimal(
     problem: Problem, active: np.ndarray, solution: SurrogateSolution, gap: float = 1e-9
 ) -> None:
     """Value, subgradients, stationarity and dual bound of a solution; `gap` is relative to sum w y^2."""
-    X, y, w = problem.X.astype(np.float64), problem.y, np.square(problem.root_weight)
-    scale = scale_of(problem)
+    y, w = problem.y, np.square(problem.root_weight)
+    X = problem.X.toarray() if issparse(problem.X) else problem.X.astype(np.float64)
+    scale = problem.null_objective
     u = X @ solution.beta + solution.intercept
     on = active & (y > 0)
     kink = np.where(on, -np.inf, 2.0 * np.maximum(y, 0.0))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from optimality import scale_of, solve_checked
+from optimality import solve_checked
 from peers import as_programme, solve_clarabel, solve_piqp
 
 from rectifit import Problem
@@ -64,7 +64,7 @@ def test_no_general_solver_finds_less(engine_name, case):
     solution = solve_checked(
         problem, active, engine=engine_name, gap=1e-6 if options["sample_weight"] is not None else 1e-9
     )
-    scale = max(scale_of(problem), 1e-300)
+    scale = max(problem.null_objective, 1e-300)
     programme = as_programme(X, y, active, **options)
     for solve in (solve_clarabel, solve_piqp):
         peer = solve(programme).coefficients
@@ -90,5 +90,5 @@ def test_values_agree_on_the_instances_of_the_paper(engine, n, p, sparsity, nois
         programme = as_programme(X, y, active, fit_intercept=False)
         for solve in (solve_clarabel, solve_piqp):
             assert solve(programme).objective == pytest.approx(
-                solution.value, rel=1e-7, abs=1e-7 * scale_of(problem)
+                solution.value, rel=1e-7, abs=1e-7 * problem.null_objective
             )

@@ -9,7 +9,7 @@ and follows the way to its minimum with one pass over X. If no far row changes s
 surrogate itself, and its minimum is the answer. Otherwise the way is still a direction of descent,
 because model and surrogate agree around the point: an exact line search follows it, the rows that changed
 sides enter or leave the Gram matrix, and the next round begins. From some round on ever more rows are near,
-in the end all of them, so the rounds end.
+in the end all of them or as many as memory allows, so the rounds end.
 
 X is read as it is; nothing of its size is stored.
 """
@@ -19,24 +19,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from rectifit import pieces
-from rectifit.problem import Mask, Matrix, Vector, row_blocks
+from rectifit.problem import Mask, Matrix, Vector
 from rectifit.surrogate import kernel
 from rectifit.surrogate.bound import fenchel_gap, mend_slopes, solve_gram
 from rectifit.surrogate.descent import Carry, States, Terrain, descend
-from rectifit.surrogate.rows import WorkingRows
+from rectifit.surrogate.rows import Index, WorkingRows
 from rectifit.surrogate.solution import Answers
 
 __all__ = ["ArrayEngine"]
 
-Index = npt.NDArray[np.intp]
-
 # Rows near their kink: at least so many, or so many per direction in the first round and in the next ones.
 NEAR_LEAST, NEAR_FIRST, NEAR_NEXT = 1000, 25, 20
-# From this round on their number doubles.
-DOUBLING = 6
+# From this round on their number doubles, as long as they hold at most so many numbers.
+DOUBLING, NEAR_MOST = 6, 1 << 26
 MAX_ROUNDS = 40
 # A minimum whose loss exceeds this share of sum y^2 is polished with a gradient from the data.
 POLISH = 1e-11
@@ -157,12 +154,10 @@ class ArrayEngine:
         self._inside = inside
 
     def _add(self, index: Index, sign: Vector) -> None:
-        """Add these rows, or subtract them, block by block."""
-        for block in row_blocks(index.size, self.rows.n_columns):
-            Z = self.rows.rows(index[block])
-            signed = Z * sign[block, None]
-            self._gram += signed.T @ Z
-            self._cross += self.rows.y[index[block]] @ signed
+        """Add these rows, or subtract them."""
+        gram, cross = self.rows.gram_of(index, sign)
+        self._gram += gram
+        self._cross += cross
         np.maximum(self._largest, self._gram.diagonal(), out=self._largest)
 
     def _minimise_model(self, kink: Vector, turn: int, last: Judgement | None) -> Model:
@@ -198,6 +193,7 @@ class ArrayEngine:
     def _nearest(self, kink: Vector, turn: int) -> Index:
         n, q = self.rows.n_rows, self.rows.n_directions
         size = max((NEAR_NEXT if turn else NEAR_FIRST) * q, NEAR_LEAST) * 2 ** max(0, turn - DOUBLING)
+        size = min(size, max(NEAR_MOST // q, NEAR_FIRST * q))
         if size >= n:
             return np.arange(n)
         # Zero rows never move and are never near; rows at their kink always are.

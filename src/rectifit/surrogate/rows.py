@@ -12,17 +12,20 @@ engines see nothing else.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rectifit.problem import Matrix, Problem, Vector, row_blocks
+from rectifit.checks import row_blocks
+from rectifit.problem import Matrix, Problem, Vector
 from rectifit.surrogate import bound
 
-__all__ = ["WorkingRows"]
+__all__ = ["Index", "Selection", "WorkingRows"]
 
-Selection = slice | npt.NDArray[np.intp]
+Index = npt.NDArray[np.intp]
+Selection = slice | Index
 
 # Columns are whitened when a pivot of their correlation matrix falls below this.
 WELL_CONDITIONED = 1e-6
@@ -66,10 +69,7 @@ class WorkingRows:
             self._whiten()
         self.norms: Vector = np.empty(self.n_rows)
         self.cross: Vector = np.zeros(self.n_directions)
-        for block in row_blocks(*problem.X.shape):
-            Z = self.rows(block)
-            self.norms[block] = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-            self.cross += self.y[block] @ Z
+        self._measure_rows()
 
     @property
     def n_rows(self) -> int:
@@ -86,7 +86,7 @@ class WorkingRows:
 
     def columns(self, select: Selection) -> Matrix:
         """The selected rows as given, with a column of ones for the intercept, in a new float64 array."""
-        X = self.problem.X[select]
+        X = self._dense(select)
         A = np.empty((X.shape[0], self.n_columns))
         A[:, : X.shape[1]] = X
         A[:, X.shape[1] :] = 1.0
@@ -114,7 +114,7 @@ class WorkingRows:
         b, p = self.T @ gamma, self.problem.n_features
         u = np.empty(self.n_rows)
         total = np.zeros(self.n_columns)
-        for block in row_blocks(*self.problem.X.shape):
+        for block in self._passes():
             X = self.problem.X[block].astype(np.float64, copy=False)
             u[block] = X @ b[:p]
             u[block] += b[p:].sum()
@@ -126,6 +126,16 @@ class WorkingRows:
             total[:p] += slopes @ X
             total[p:] += slopes.sum()
         return u, total @ self.T
+
+    def gram_of(self, index: Index, sign: Vector | None = None) -> tuple[Matrix, Vector]:
+        """Z'SZ and Z'Sy' over these rows, S the diagonal of their signs, block by block."""
+        gram, cross = np.zeros((self.n_directions, self.n_directions)), np.zeros(self.n_directions)
+        for block in row_blocks(index.size, self.n_columns):
+            Z = self.rows(index[block])
+            signed = Z if sign is None else Z * sign[block, None]
+            gram += signed.T @ Z
+            cross += self.y[index[block]] @ signed
+        return gram, cross
 
     def allowance(
         self, value: float, gamma: Vector, columns: Vector, slopes: Vector, remainder: float
@@ -161,12 +171,23 @@ class WorkingRows:
         return largest
 
     def _gram(self) -> Matrix:
-        """Z'Z over all rows, block by block."""
-        total = np.zeros((self.n_directions, self.n_directions))
-        for block in row_blocks(self.n_rows, self.n_columns):
+        """Z'Z over all rows."""
+        return self.gram_of(np.arange(self.n_rows))[0]
+
+    def _measure_rows(self) -> None:
+        """Fill in norms and cross."""
+        for block in row_blocks(*self.problem.X.shape):
             Z = self.rows(block)
-            total += Z.T @ Z
-        return total
+            self.norms[block] = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+            self.cross += self.y[block] @ Z
+
+    def _dense(self, select: Selection) -> npt.NDArray[np.floating[Any]]:
+        rows: npt.NDArray[np.floating[Any]] = self.problem.X[select]
+        return rows
+
+    def _passes(self) -> Iterable[slice]:
+        """Blocks of rows for one pass over X."""
+        return row_blocks(*self.problem.X.shape)
 
     def _smallest_pivot(self) -> float:
         try:

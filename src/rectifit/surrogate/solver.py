@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from rectifit.problem import Mask, Problem, Vector, check_active, check_start
-from rectifit.surrogate.bound import allowance
-from rectifit.surrogate.rows import WorkingRows
+from rectifit.checks import check_active, check_start
+from rectifit.problem import Mask, Problem, Vector
+from rectifit.surrogate.bound import allowance, solve_gram
+from rectifit.surrogate.sparse import working_rows
 from rectifit.surrogate.solution import Answers, SurrogateSolution
 
 __all__ = ["SurrogateSolver", "solve_surrogate"]
@@ -38,6 +40,11 @@ class SurrogateSolver:
         "compiled" copies the data and runs every step in compiled code; "array" leaves X where it is and
         passes over it with BLAS. "auto" takes the first for small problems.
 
+    Attributes
+    ----------
+    batch : how many active sets in one call of `solve_each` are answered fastest
+    rows : the data in working coordinates
+
     Examples
     --------
     >>> import numpy as np
@@ -52,19 +59,21 @@ class SurrogateSolver:
         if engine not in ("auto", "compiled", "array"):
             raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'array'")
         self.problem = problem
-        self._rows = WorkingRows(problem)
+        self.rows = working_rows(problem)
         if engine == "auto":
-            engine = "compiled" if problem.X.size <= SMALL else "array"
+            engine = "compiled" if problem.n_samples * problem.n_features <= SMALL else "array"
         # Imported here: numba takes longer to load than everything else together.
         self._engine: Engine
         if engine == "compiled":
-            from rectifit.surrogate.compiled import CompiledEngine
+            from rectifit.surrogate.compiled import BATCH, CompiledEngine
 
-            self._engine = CompiledEngine(self._rows)
+            self._engine = CompiledEngine(self.rows)
+            self.batch = BATCH
         else:
             from rectifit.surrogate.array import ArrayEngine
 
-            self._engine = ArrayEngine(self._rows)
+            self._engine = ArrayEngine(self.rows)
+            self.batch = 1
 
     def solve(self, active: npt.ArrayLike, start: Any = None) -> SurrogateSolution:
         """Minimise F_I for the active set given as a mask; entries at y <= 0 are ignored.
@@ -81,7 +90,7 @@ class SurrogateSolver:
         """Minimise one surrogate after another, in one call: one mask per line, one solution for each."""
         masks = check_active(actives, self.problem.n_samples) & self.problem.positive
         if start is not None:
-            self._engine.restart(self._rows.from_coefficients(*check_start(start, self.problem)))
+            self._engine.restart(self.rows.from_coefficients(*check_start(start, self.problem)))
         # The same question twice in a row, as sorting asks it below the positive outcomes, has one answer.
         lines = [mask.tobytes() for mask in masks]
         new = [e for e in range(len(lines)) if e == 0 or lines[e] != lines[e - 1]]
@@ -92,11 +101,31 @@ class SurrogateSolver:
         solutions = self._on_user_scale(masks, answers)
         return [solutions[bisect_right(new, e) - 1] for e in range(len(lines))]
 
+    def least_squares(self) -> tuple[Vector, float]:
+        """Coefficients and intercept of the linear least-squares fit, ridge included."""
+        rows = self.rows
+        return self._coefficients(solve_gram(rows.gram + rows.ridge, rows.cross) * rows.scale)
+
+    def random_direction(self, rng: np.random.Generator) -> tuple[Vector, float]:
+        """Coefficients of a random direction, uniform where all columns have the same length.
+
+        Of lengths it has that of y: |X beta + intercept| is about |y|, over weighted samples.
+        """
+        rows = self.rows
+        gamma = rng.standard_normal(rows.n_directions)
+        size = math.sqrt(float(gamma @ rows.gram @ gamma))
+        length = math.sqrt(self.problem.null_objective)
+        return self._coefficients(gamma * (length / size if size > 0.0 else 1.0))
+
+    def _coefficients(self, gamma: Vector) -> tuple[Vector, float]:
+        b, p = self.rows.T @ gamma, self.problem.n_features
+        return b[:p], float(b[p:].sum())
+
     def _on_user_scale(self, masks: Mask, answers: Answers) -> list[SurrogateSolution]:
         # The scale is a power of two, so multiplying by it is exact.
-        scale, p = self._rows.scale, self.problem.n_features
+        scale, p = self.rows.scale, self.problem.n_features
         columns = answers.columns * scale
-        duals = answers.slopes * (scale if self._rows.root_weight is None else scale * self._rows.root_weight)
+        duals = answers.slopes * (scale if self.rows.root_weight is None else scale * self.rows.root_weight)
         solutions = []
         for e, (value, loss, steps, converged) in enumerate(
             zip(
@@ -121,9 +150,9 @@ class SurrogateSolver:
     def _answer_with_empty(self, masks: Mask) -> Answers:
         """Answers where some sets are empty: every piece is smallest at u <= 0 then, and zero is optimal."""
         occupied = masks.any(axis=1)
-        k, y = masks.shape[0], self._rows.y
+        k, y = masks.shape[0], self.rows.y
         answers = Answers(
-            columns=np.zeros((k, self._rows.n_columns)),
+            columns=np.zeros((k, self.rows.n_columns)),
             values=np.full(k, float(y @ y)),
             losses=np.full(k, allowance(y.size, float(y @ y))),
             slopes=np.zeros(masks.shape),

@@ -1,0 +1,167 @@
+"""Checks of what a user gives. Every error is one sentence: the argument, what was found, what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from rectifit.problem import Mask, Problem, Vector
+
+__all__ = [
+    "check_active",
+    "check_array",
+    "check_count",
+    "check_design",
+    "check_length",
+    "check_number",
+    "check_outcome",
+    "check_start",
+    "check_weight",
+    "row_blocks",
+]
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+# Rows are read in blocks of about this many numbers, which stay in the processor's cache.
+BLOCK = 1 << 17
+
+
+def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Slices over all rows, each of about BLOCK numbers."""
+    size = max(1, BLOCK // max(1, n_columns))
+    for start in range(0, n_rows, size):
+        yield slice(start, min(start + size, n_rows))
+
+
+def check_design(X: Any) -> Any:
+    """X as a finite dense table, float32 or float64 as given, or as a SciPy CSR array of float64."""
+    if not (hasattr(X, "tocsr") and hasattr(X, "toarray")):
+        return check_array(X, "X", dimensions=2)
+    from scipy.sparse import csr_array
+
+    if X.dtype.kind not in "fiub":
+        raise TypeError(f"X has dtype {X.dtype}; it must be real numbers")
+    if len(X.shape) != 2 or 0 in X.shape:
+        raise ValueError(f"X has shape {X.shape}; it must be a table with at least one row and one column")
+    table = csr_array(X, dtype=np.float64)
+    if not table.has_canonical_format:
+        table = table.copy()
+        table.sum_duplicates()
+    _check_finite(table.data, "X")
+    return table
+
+
+def check_array(values: object, name: str, dimensions: int) -> FloatArray:
+    """A finite, non-empty, real array of the given dimension; float32 stays, all else becomes float64."""
+    if hasattr(values, "toarray"):
+        raise TypeError(f"{name} is a sparse matrix ({type(values).__name__}); a dense array is needed")
+    array = np.asarray(values)
+    if array.ndim != dimensions:
+        wanted = "a table of shape (n_samples, n_features)" if dimensions == 2 else "one-dimensional"
+        raise ValueError(f"{name} has shape {array.shape}; it must be {wanted}")
+    if array.size == 0:
+        raise ValueError(f"{name} has shape {array.shape} and is empty; at least one entry is needed")
+    if array.dtype == object:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} has entries that are not numbers; it must be real numbers") from None
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} has dtype {array.dtype}; it must be real numbers")
+    if array.dtype not in (np.float64, np.float32):
+        array = array.astype(np.float64)
+    _check_finite(array, name)
+    return array
+
+
+def check_outcome(y: object, n_samples: int) -> Vector:
+    """y in float64, one entry per row of X."""
+    return check_length(check_array(y, "y", dimensions=1).astype(np.float64, copy=False), "y", n_samples)
+
+
+def check_weight(sample_weight: object, n_samples: int) -> Vector | None:
+    """Non-negative weights, not all zero, one per row of X; or None."""
+    if sample_weight is None:
+        return None
+    weight = check_array(sample_weight, "sample_weight", dimensions=1).astype(np.float64, copy=False)
+    check_length(weight, "sample_weight", n_samples)
+    if weight.min() < 0.0:
+        raise ValueError(
+            f"sample_weight has a negative entry ({weight.min():g}); weights must be non-negative"
+        )
+    if weight.max() == 0.0:
+        raise ValueError("sample_weight is zero everywhere; at least one weight must be positive")
+    return weight
+
+
+def check_length(values: Vector, name: str, n_samples: int) -> Vector:
+    """The values themselves, if there is one per row of X."""
+    if values.shape[0] != n_samples:
+        raise ValueError(
+            f"{name} has {values.shape[0]} entries but X has {n_samples} rows; they must be equally many"
+        )
+    return values
+
+
+def check_active(active: object, n_samples: int) -> Mask:
+    """Active sets as boolean masks over samples, one per line."""
+    masks = np.asarray(active)
+    if masks.dtype != np.bool_:
+        raise TypeError(f"active has dtype {masks.dtype}; it must be a boolean mask over samples")
+    if masks.ndim not in (1, 2) or masks.shape[-1] != n_samples:
+        raise ValueError(f"active has shape {masks.shape}; it must have one entry per sample, ({n_samples},)")
+    return np.ascontiguousarray(np.atleast_2d(masks))
+
+
+def check_start(start: Any, problem: Problem) -> tuple[Vector, float]:
+    """A start as (beta, intercept): such a pair, a solution that has both, or coefficients alone."""
+    if hasattr(start, "beta") and hasattr(start, "intercept"):
+        start = (start.beta, start.intercept)
+    if not (isinstance(start, tuple) and len(start) == 2):
+        start = (start, 0.0)
+    beta = check_array(start[0], "start", dimensions=1).astype(np.float64)
+    if beta.shape != (problem.n_features,):
+        raise ValueError(
+            f"start has {beta.size} coefficients; X has {problem.n_features} columns and needs as many"
+        )
+    intercept = float(start[1])
+    if not np.isfinite(intercept):
+        raise ValueError(f"start has intercept {intercept}; it must be finite")
+    if intercept != 0.0 and not problem.fit_intercept:
+        raise ValueError(f"start has intercept {intercept}; with fit_intercept=False it must be 0")
+    return beta, intercept
+
+
+def check_count(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
+    """A whole number between the limits."""
+    allowed = f"a whole number of at least {least}" + ("" if most is None else f" and at most {most}")
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise TypeError(f"{name} is {value!r}; it must be {allowed}")
+    if value < least or (most is not None and value > most):
+        raise ValueError(f"{name} is {value}; it must be {allowed}")
+    return int(value)
+
+
+def check_number(value: Any, name: str, *, above: float | None = None, below: float | None = None) -> float:
+    """A finite number of at least 0, or strictly above `above`, and strictly below `below`."""
+    allowed = "a finite number, " + ("at least 0" if above is None else f"above {above:g}")
+    allowed += "" if below is None else f" and below {below:g}"
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name} is {value!r}; it must be {allowed}")
+    number = float(value)
+    inside = number >= 0.0 if above is None else number > above
+    if not (inside and (below is None or number < below) and np.isfinite(number)):
+        raise ValueError(f"{name} is {value!r}; it must be {allowed}")
+    return number
+
+
+def _check_finite(array: FloatArray, name: str) -> None:
+    for block in row_blocks(array.shape[0], array.size // max(1, array.shape[0])):
+        if not np.isfinite(array[block]).all():
+            found = "NaN" if np.isnan(array[block]).any() else "an infinite value"
+            raise ValueError(f"{name} contains {found}; all entries must be finite")

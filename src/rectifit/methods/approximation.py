@@ -1,0 +1,229 @@
+"""A1, the generalised approximation algorithm. With the positive samples in ascending order 1, ..., m, for all
+
+    j = 1..k,   0 <= i_1 < i_2 < ... < i_j <= m:     inactive = {1..i_1} and i_2, ..., i_j,  active = the rest,
+
+minimise F over the active set, and keep the minimiser whose true objective is least. The least minimum of F, and
+so that objective, is at most n/k times the least possible objective.
+
+Sets with i_2 = i_1 + 1 are those of the next prefix and are visited once. First all prefixes are minimised. Then,
+prefix by prefix, their neighbours are tested against the best values known, and those that can lower neither
+the least minimum of F nor the least objective are skipped (surrogate/neighbours.py). So the result is that of the
+whole enumeration.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, islice
+from queue import SimpleQueue
+from typing import NamedTuple
+
+import numpy as np
+
+from rectifit.certificate import guarantee_bound
+from rectifit.methods.order import ascending
+from rectifit.methods.search import Halt, Search
+from rectifit.parallel import map_ordered
+from rectifit.problem import Mask, Matrix
+from rectifit.solution import Stop
+from rectifit.surrogate import SurrogateSolution, SurrogateSolver
+from rectifit.surrogate.neighbours import Neighbours
+
+__all__ = ["Approximation"]
+
+# Prefixes between two exchanges of the best values. Fixed, so that the work does not depend on the threads.
+WAVE = 16
+
+
+class Prefix(NamedTuple):
+    """The minimiser for the active set members[first:]."""
+
+    first: int
+    beta: np.ndarray
+    intercept: float
+    objective: float
+
+
+@dataclass
+class Finds:
+    """What the neighbours of one prefix gave: the best by F and by L, with their sets, and counts."""
+
+    least: tuple[Mask, SurrogateSolution] | None = None
+    best: tuple[SurrogateSolution, float] | None = None
+    n_solved: int = 0
+    n_sets: int = 0
+    lowest_bound: float = math.inf
+    converged: bool = True
+    finished: bool = False
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """A1. `skip` False solves every surrogate, for comparison."""
+
+    k: int = 1
+    skip: bool = True
+
+    def run(self, search: Search) -> Stop:
+        """Minimise all prefixes, then what matters of their neighbours."""
+        return Enumeration(search, self.k, self.skip).run()
+
+
+class Enumeration:
+    """One run of A1."""
+
+    def __init__(self, search: Search, k: int, skip: bool) -> None:
+        self.search, self.k, self.skip = search, k, skip
+        problem = search.problem
+        order = ascending(problem)
+        self.n_weighted = order.size
+        self.members = order[problem.positive[order]]
+        self.total = sum(self._n_neighbours(i) + 1 for i in range(self.members.size + 1))
+        self.done = 0
+        self.lowest_bound = math.inf
+        self.converged = True
+
+    def run(self) -> Stop:
+        search, m = self.search, self.members.size
+        prefixes = self._solve_prefixes()
+        if self.k > 1:
+            self._solve_neighbours(prefixes)
+        # With k >= m every subset was there.
+        ratio = 1.0 if self.k >= m else max(1.0, self.n_weighted / self.k)
+        if self.converged:
+            search.guarantee = ratio
+        search.lower_bound = max(search.lower_bound, guarantee_bound(self.lowest_bound, ratio))
+        return Stop.COMPLETED
+
+    def _n_neighbours(self, first: int) -> int:
+        """Sets of up to k - 1 samples after the one that would lengthen the prefix."""
+        left = max(self.members.size - first - 1, 0)
+        return sum(math.comb(left, j) for j in range(1, min(self.k, left + 1)))
+
+    def _prefix_set(self, first: int) -> Mask:
+        active = np.zeros(self.search.problem.n_samples, dtype=np.bool_)
+        active[self.members[first:]] = True
+        return active
+
+    def _solve_prefixes(self) -> list[Prefix]:
+        search, prefixes = self.search, []
+        size = search.solver.batch
+        for start in range(0, self.members.size + 1, size):
+            search.check()
+            firsts = range(start, min(start + size, self.members.size + 1))
+            batch = np.array([self._prefix_set(first) for first in firsts])
+            for first, active, solution in zip(firsts, batch, search.solver.solve_each(batch), strict=True):
+                self._account(active, solution)
+                point = search.evaluate(solution.beta, solution.intercept)
+                search.offer(point)
+                prefixes.append(Prefix(first, solution.beta, solution.intercept, point.objective))
+            self.done += len(batch)
+            search.count(len(batch))
+            search.report(self.done, self.total)
+        return prefixes
+
+    def _account(self, active: Mask, solution: SurrogateSolution) -> None:
+        self.search.record(active, solution)
+        self.lowest_bound = min(self.lowest_bound, solution.dual_bound)
+        self.converged = self.converged and solution.converged
+
+    def _solve_neighbours(self, prefixes: list[Prefix]) -> None:
+        search = self.search
+        # Good prefixes first: their neighbours are good too, and dismiss the rest.
+        queue = sorted((p for p in prefixes if self._n_neighbours(p.first)), key=lambda p: (p.objective, p.first))
+        Z = search.solver.rows.rows(self.members)
+        solvers: SimpleQueue[SurrogateSolver] = SimpleQueue()
+        solvers.put(search.solver)
+        for _ in range(search.n_threads - 1):
+            solvers.put(SurrogateSolver(search.problem))
+        for start in range(0, len(queue), WAVE):
+            search.check()
+            assert search.best is not None
+            assert search.least is not None
+            known = search.least.value, search.best.objective
+
+            def visit(prefix: Prefix, known: tuple[float, float] = known) -> Finds:
+                solver = solvers.get()
+                try:
+                    return self._visit(solver, Z, prefix, *known)
+                finally:
+                    solvers.put(solver)
+
+            for finds in map_ordered(
+                visit, queue[start : start + WAVE], search.n_threads, search.abandoned
+            ):
+                self._merge(finds)
+
+    def _visit(
+        self, solver: SurrogateSolver, Z: Matrix, prefix: Prefix, least_value: float, least_objective: float
+    ) -> Finds:
+        """Solve the neighbours of a prefix that matter, a batch at a time."""
+        finds = Finds(n_sets=self._n_neighbours(prefix.first))
+        problem, active = self.search.problem, self._prefix_set(prefix.first)
+        base = solver.solve(active, start=(prefix.beta, prefix.intercept))
+        neighbours = Neighbours(solver, self.members, Z, prefix.first, base, prefix.objective)
+        sets = self._removals(neighbours, prefix.first, finds, least_value, least_objective)
+        while removed := list(islice(sets, solver.batch)):
+            if self.search.is_over():
+                return finds
+            batch = np.repeat(active[None], len(removed), axis=0)
+            for line, members in zip(batch, removed, strict=True):
+                line[self.members[list(members)]] = False
+            solutions = solver.solve_each(batch)
+            betas = np.array([s.beta for s in solutions]).T
+            intercepts = np.array([s.intercept for s in solutions])
+            objectives = problem.objective_at(problem.preactivation(betas, intercepts), betas)
+            for line, solution, objective in zip(batch, solutions, objectives.tolist(), strict=True):
+                if finds.least is None or solution.value < finds.least[1].value:
+                    finds.least = line, solution
+                if finds.best is None or objective < finds.best[1]:
+                    finds.best = solution, objective
+                finds.lowest_bound = min(finds.lowest_bound, solution.dual_bound)
+                finds.converged = finds.converged and solution.converged
+            finds.n_solved += len(batch)
+        finds.finished = not self.search.is_over()
+        return finds
+
+    def _removals(
+        self,
+        neighbours: Neighbours,
+        first: int,
+        finds: Finds,
+        least_value: float,
+        least_objective: float,
+    ) -> Iterator[tuple[int, ...]]:
+        """Sets of up to k - 1 members that leave the active set, and that matter."""
+        m = self.members.size
+        for size in range(1, self.k):
+            for lead in combinations(range(first + 1, m), size - 1):
+                if self.search.is_over():
+                    return
+                after = lead[-1] + 1 if lead else first + 1
+                lasts = np.arange(after, m)
+                if self.skip and neighbours.is_regular and lasts.size:
+                    removal = neighbours.nothing_removed()
+                    for member in lead:
+                        removal = neighbours.without(removal, member)
+                    # What this prefix has found since the wave began counts too.
+                    value = min(least_value, finds.least[1].value) if finds.least else least_value
+                    objective = min(least_objective, finds.best[1]) if finds.best else least_objective
+                    lasts = lasts[neighbours.matter(removal, after, value, objective)]
+                for last in lasts.tolist():
+                    yield (*lead, last)
+
+    def _merge(self, finds: Finds) -> None:
+        search = self.search
+        search.count(finds.n_solved)
+        if finds.least is not None:
+            search.record(*finds.least)
+        if finds.best is not None and search.best is not None and finds.best[1] < search.best.objective:
+            search.offer(search.evaluate(finds.best[0].beta, finds.best[0].intercept))
+        self.lowest_bound = min(self.lowest_bound, finds.lowest_bound)
+        self.converged = self.converged and finds.converged
+        self.done += finds.n_sets
+        search.report(self.done, self.total)
+        if not finds.finished:
+            search.check()
+            raise Halt(Stop.INTERRUPTED)

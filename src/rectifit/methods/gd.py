@@ -1,0 +1,74 @@
+"""A4, gradient descent. From beta^0 = 0 or the stage before, with
+
+    g = (1/n) sum_i (max(0, u_i) - y_i) (1 + sgn(u_i)) x_i,      sgn(0) = 0,
+
+step t goes to beta - eta g, eta = eta0 / (1 + gamma t), with eta <- shrink * eta while L does not fall. It ends
+when L falls by no more than eps. (The paper calls the factor alpha, which is the ridge here.)
+
+With weights the mean is the weighted one, and the ridge joins the sum. The intercept is a column of ones.
+X is taken as it is, without any scaling, as in the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rectifit.methods.search import Search
+from rectifit.problem import Problem, Vector
+from rectifit.solution import Stop
+
+__all__ = ["GradientDescent", "mean_gradient"]
+
+MAX_ITER = 1000
+# Backtracking steps before a direction is given up; 0.6^100 is 1e-22.
+MAX_BACKTRACKS = 100
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """A4 with T = max_iter."""
+
+    max_iter: int = MAX_ITER
+    eps: float = 0.01
+    eta0: float = 1.0
+    gamma: float = 0.03
+    shrink: float = 0.6
+
+    def run(self, search: Search) -> Stop:
+        """Step downhill until nothing is gained; the last point is the best."""
+        problem = search.problem
+        point = search.best or search.evaluate(np.zeros(problem.n_features), 0.0)
+        search.offer(point)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for t in range(self.max_iter):
+                search.check()
+                g, g0 = self.direction(search, point.u, point.beta)
+                du = problem.preactivation(g, g0)
+                eta = self.eta0 / (1.0 + self.gamma * t)
+                for _ in range(MAX_BACKTRACKS):
+                    # The step is judged by the pre-activation it leads to, which costs no pass over X.
+                    if problem.objective_at(point.u - eta * du, point.beta - eta * g) < point.objective:
+                        break
+                    eta *= self.shrink
+                else:
+                    return Stop.NO_DESCENT
+                before = point.objective
+                point = search.evaluate(point.beta - eta * g, point.intercept - eta * g0)
+                search.offer(point)
+                search.report(t + 1, self.max_iter)
+                if not before - point.objective > self.eps:
+                    return Stop.LITTLE
+        return Stop.MAX_ITER
+
+    def direction(self, search: Search, u: Vector, beta: Vector) -> tuple[Vector, float]:
+        """The gradient over all samples."""
+        return mean_gradient(search.problem, u, beta)
+
+
+def mean_gradient(problem: Problem, u: Vector, beta: Vector) -> tuple[Vector, float]:
+    """g in the coefficients and in the intercept, which is 0 without one."""
+    total = float(np.square(problem.root_weight).sum())
+    g, g0 = problem.gradient_at(u, beta)
+    return g / total, g0 / total * problem.fit_intercept

@@ -1,0 +1,199 @@
+"""One run of a chain of stages: the data, the best point so far, what is proved, and when to stop.
+
+Every stage offers its points here, and here the true objective is evaluated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from functools import cached_property
+from threading import Event
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from rectifit.certificate import floor_bound
+from rectifit.problem import Mask, Problem, Vector
+from rectifit.progress import Progress
+from rectifit.solution import Certificate, Solution, Stop, SurrogateMinimum, TraceRow
+from rectifit.surrogate import SurrogateSolution, SurrogateSolver
+
+__all__ = ["Halt", "Point", "Search", "Stage"]
+
+
+class Halt(Exception):  # noqa: N818 - it ends a search, and nothing is wrong
+    """Raised inside a stage when the search must end."""
+
+    def __init__(self, reason: Stop) -> None:
+        self.reason = reason
+
+
+class Point(NamedTuple):
+    """Coefficients, their pre-activation, and the true objective there."""
+
+    beta: Vector
+    intercept: float
+    u: Vector
+    objective: float
+
+
+class Stage(Protocol):
+    """An algorithm with its parameters."""
+
+    def run(self, search: Search) -> Stop:
+        """Begin at search.best if there is one, offer points, and say why it ended."""
+        ...
+
+
+class Search:
+    """What the stages of one run share."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        time_limit: float | None = None,
+        target_gap: float | None = None,
+        random_state: Any = None,
+        n_threads: int = 1,
+        progress: Progress | None = None,
+    ) -> None:
+        self.problem = problem
+        self.target_gap = target_gap
+        self.n_threads = n_threads
+        self.rng = _generator(random_state)
+        self.best: Point | None = None
+        self.least: SurrogateMinimum | None = None
+        self.lower_bound = floor_bound(problem)
+        self.guarantee: float | None = None
+        self.n_iter = self.n_surrogates = 0
+        self.abandoned = Event()
+        self._progress = progress or Progress(0)
+        self._trace: list[TraceRow] = []
+        self._stage, self._step = "", 0
+        self._began = time.perf_counter()
+        self._deadline = None if time_limit is None else self._began + time_limit
+
+    @cached_property
+    def solver(self) -> SurrogateSolver:
+        """Made when a stage asks for it: gradient methods need none."""
+        return SurrogateSolver(self.problem)
+
+    def run(self, stages: Iterable[tuple[str, Stage]]) -> Stop:
+        """Run one stage after another, until one is stopped from outside."""
+        reason = Stop.COMPLETED
+        try:
+            for name, stage in stages:
+                self._stage, self._step = name, 0
+                reason = stage.run(self)
+        except Halt as halt:
+            reason = halt.reason
+        except KeyboardInterrupt:
+            reason = Stop.INTERRUPTED
+        finally:
+            self.abandoned.set()
+        return reason
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self._began
+
+    def is_over(self) -> bool:
+        """Whether the time is up, or the search was abandoned; for work on other threads."""
+        late = self._deadline is not None and time.perf_counter() >= self._deadline
+        return late or self.abandoned.is_set()
+
+    def check(self) -> None:
+        """End the search where the time is up or the target gap is reached."""
+        if self._deadline is not None and time.perf_counter() >= self._deadline:
+            raise Halt(Stop.TIME_LIMIT)
+        if self.target_gap is not None and self.best is not None and self._certificate().is_closed:
+            raise Halt(Stop.TARGET)
+
+    def evaluate(self, beta: Vector, intercept: float) -> Point:
+        """The true objective of a candidate."""
+        u = self.problem.preactivation(beta, intercept)
+        return Point(beta, intercept, u, float(self.problem.objective_at(u, beta)))
+
+    def offer(self, point: Point) -> bool:
+        """Keep the point if it is the best so far, as the next step of the stage in the trace."""
+        self._step += 1
+        self.n_iter += 1
+        self._trace.append(TraceRow(self._stage, self._step, point.objective, self.seconds))
+        better = self.best is None or point.objective < self.best.objective
+        if better:
+            self.best = point
+        return better
+
+    def minimise(self, active: Mask, start: Any = None) -> Point:
+        """Minimise one surrogate and offer its minimiser."""
+        solution = self.solver.solve(active, start=start)
+        point = self.evaluate(solution.beta, solution.intercept)
+        self.take(active, solution, point)
+        return point
+
+    def take(self, active: Mask, solution: SurrogateSolution, point: Point) -> None:
+        """Count a surrogate that was minimised, remember its minimum, and offer its minimiser."""
+        self.count(1)
+        self.record(active, solution)
+        self.offer(point)
+
+    def count(self, n_surrogates: int) -> None:
+        """Count surrogates that were minimised."""
+        self.n_surrogates += n_surrogates
+
+    def record(self, active: Mask, solution: SurrogateSolution) -> None:
+        """Remember a surrogate's minimum if it is the least so far."""
+        if self.least is None or solution.value < self.least.value:
+            self.least = SurrogateMinimum(
+                active & self.problem.positive,
+                solution.beta,
+                solution.intercept,
+                solution.value,
+                solution.dual_bound,
+            )
+
+    def report(self, done: int, total: int | None = None) -> None:
+        """Show progress, where it is wanted."""
+        objective = np.inf if self.best is None else self.best.objective
+        self._progress.update(self._stage, done, total, objective)
+
+    def solution(self, method: str, stopped: Stop) -> Solution:
+        """What was found. A search that was stopped before its first point has found the zero function."""
+        if self.best is None:
+            self.best = self.evaluate(np.zeros(self.problem.n_features), 0.0)
+        return Solution(
+            beta=self.best.beta,
+            intercept=self.best.intercept,
+            objective=self.best.objective,
+            surrogate_objective=None if self.least is None else self.least.value,
+            method=method,
+            stopped=stopped,
+            certificate=self._certificate(),
+            n_iter=self.n_iter,
+            n_surrogates=self.n_surrogates,
+            seconds=self.seconds,
+            trace=tuple(self._trace),
+            guarantee=self.guarantee,
+            problem=self.problem,
+            surrogate=self.least,
+        )
+
+    def _certificate(self) -> Certificate:
+        assert self.best is not None
+        return Certificate.from_bound(
+            self.problem, self.best.objective, self.lower_bound, self.target_gap, self.seconds
+        )
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    """The source of all random numbers; without a seed always the same one."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31)
+    try:
+        return np.random.default_rng(0 if random_state is None else random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state is {random_state!r}; it must be None, a non-negative seed or a NumPy generator"
+        ) from None

@@ -1,0 +1,202 @@
+"""From data and the name of a method to a Solution."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from rectifit.checks import check_count, check_number, check_start
+from rectifit.methods.approximation import Approximation
+from rectifit.methods.auto import Auto
+from rectifit.methods.gd import GradientDescent
+from rectifit.methods.iterative import Iterative
+from rectifit.methods.multistart import Multistart
+from rectifit.methods.search import Search, Stage
+from rectifit.methods.sgd import StochasticGradientDescent
+from rectifit.methods.sorting import Sorting
+from rectifit.problem import Problem
+from rectifit.progress import Progress
+from rectifit.solution import Solution
+
+__all__ = ["STAGES", "solve"]
+
+STAGES: dict[str, Any] = {
+    "auto": Auto,
+    "approximation": Approximation,
+    "sorting": Sorting,
+    "iterative": Iterative,
+    "gd": GradientDescent,
+    "sgd": StochasticGradientDescent,
+    "multistart": Multistart,
+}
+# The default means at most so many splits; any other number must not exceed the number of samples.
+DEFAULT_SPLITS = 10
+
+
+def solve(
+    X: Any,
+    y: Any,
+    method: str = "auto",
+    *,
+    sample_weight: Any = None,
+    fit_intercept: bool = True,
+    alpha: float = 0.0,
+    start: Any = None,
+    n_splits: int = DEFAULT_SPLITS,
+    k: int = 1,
+    n_starts: int = 32,
+    max_iter: int | None = None,
+    tol: float = 1e-8,
+    eps: float = 0.01,
+    eta0: float = 1.0,
+    gamma: float = 0.03,
+    shrink: float = 0.6,
+    batch: int | None = None,
+    target_gap: float | None = None,
+    time_limit: float | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Solution:
+    """Fit y ~ max(0, X beta + intercept) by least squares.
+
+    Parameters
+    ----------
+    X : array-like or SciPy sparse matrix of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+    method : str, default="auto"
+        Stages joined by +: the first starts from nothing, each next one from the best solution before it.
+        "approximation" (A1, uses k), "sorting" (A2, n_splits), "iterative" (A3), "gd" (A4), "sgd" (A5),
+        "multistart" (the iterative method from n_starts starts) and "auto", the package's own choice: at
+        least as good as "sorting+iterative".
+    sample_weight : array-like of shape (n_samples,), optional
+    fit_intercept : bool, default=True
+    alpha : float, default=0.0
+        Ridge penalty alpha |beta|^2; the intercept is free.
+    start : solution, pair (beta, intercept) or coefficients, optional
+        Where the first stage begins, if it begins anywhere; the result is never worse.
+    n_splits : int, default=10
+        N of the sorting method.
+    k : int, default=1
+        k of the approximation algorithm: the objective is at most n/k times the least one.
+    n_starts : int, default=32
+    max_iter : int, optional
+        T. Default: 20 for iterative, 1000 for gd and sgd, 100 per start for multistart and auto.
+    tol : float, default=1e-8
+        The iterative method also stops when the objective falls by no more than this share.
+    eps, eta0, gamma, shrink : float
+        Of gd and sgd: the decrease of the objective at which they stop (0.01), the first step size (1), its
+        decay (0.03), the factor of backtracking (0.6).
+    batch : int, optional
+        Batch of sgd; default: a tenth of the samples.
+    target_gap : float, optional
+        Stop as soon as the certified gap is at most this.
+    time_limit : float, optional
+        Seconds after which the best solution so far is returned.
+    random_state : int, numpy Generator or RandomState, optional
+        Of the random starts and batches; without it, always the same.
+    n_jobs : int, optional
+        Threads of "approximation" and "multistart"; -1: all processors.
+    verbose : int, default=0
+        1 shows progress on a terminal.
+
+    Returns
+    -------
+    Solution
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        If the fit is the zero function, a dead neuron.
+
+    Examples
+    --------
+    >>> from rectifit.datasets import make_relu
+    >>> X, y, beta, *_ = make_relu(100, 5, noise=0.0, random_state=0)
+    >>> solution = solve(X, y, "sorting", fit_intercept=False)
+    >>> bool(abs(solution.beta - beta).max() < 1e-9), solution.certificate.status
+    (True, 'optimal')
+    """
+    problem = Problem.from_data(
+        X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha
+    )
+    options = {
+        "n_splits": _check_splits(n_splits, problem.n_samples),
+        "k": check_count(k, "k"),
+        "n_starts": check_count(n_starts, "n_starts"),
+        "max_iter": None if max_iter is None else check_count(max_iter, "max_iter"),
+        "tol": check_number(tol, "tol"),
+        "eps": check_number(eps, "eps"),
+        "eta0": check_number(eta0, "eta0", above=0.0),
+        "gamma": check_number(gamma, "gamma"),
+        "shrink": check_number(shrink, "shrink", above=0.0, below=1.0),
+        "batch": None if batch is None else check_count(batch, "batch", most=problem.n_samples),
+    }
+    stages = make_stages(method, options)
+    with Progress(check_count(verbose, "verbose", least=0)) as progress:
+        search = Search(
+            problem,
+            time_limit=None if time_limit is None else check_number(time_limit, "time_limit", above=0.0),
+            target_gap=None if target_gap is None else check_number(target_gap, "target_gap"),
+            random_state=random_state,
+            n_threads=_count_threads(n_jobs),
+            progress=progress,
+        )
+        if start is not None:
+            search.best = search.evaluate(*check_start(start, problem))
+        stopped = search.run(stages)
+    solution = search.solution(method, stopped)
+    _warn_if_dead(solution)
+    return solution
+
+
+def make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Stage]]:
+    """The stages of a chain, each with those of the options that it has; None leaves its own default."""
+    if not isinstance(method, str):
+        raise TypeError(f"method is {method!r}; it must be a string of stages joined by '+'")
+    names = [name.strip() for name in method.split("+")]
+    stages = []
+    for name in names:
+        if name not in STAGES:
+            known = ", ".join(map(repr, STAGES))
+            raise ValueError(f"method is {method!r} with unknown stage {name!r}; stages are {known}, joined by '+'")
+        own = {f.name for f in fields(STAGES[name])}
+        chosen = {key: value for key, value in options.items() if key in own and value is not None}
+        stages.append((name, STAGES[name](**chosen)))
+    return stages
+
+
+def _check_splits(n_splits: Any, n_samples: int) -> int:
+    most = None if n_splits == DEFAULT_SPLITS else n_samples
+    return check_count(n_splits, "n_splits", most=most)
+
+
+def _count_threads(n_jobs: Any) -> int:
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
+        raise TypeError(f"n_jobs is {n_jobs!r}; it must be None, a positive number of threads, or -1 for all")
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0; it must be None, a positive number of threads, or -1 for all")
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(int(n_jobs)))
+
+
+def _warn_if_dead(solution: Solution) -> None:
+    assert solution.problem is not None
+    u = solution.problem.preactivation(solution.beta, solution.intercept)
+    if u.max() > 0.0:
+        return
+    from sklearn.exceptions import ConvergenceWarning
+
+    positive = int(solution.problem.positive.sum())
+    text = (
+        "no outcome is positive, so the zero function is the best fit (a dead neuron)"
+        if positive == 0
+        else f"the fit is the zero function (a dead neuron), although {positive} outcomes are positive"
+    )
+    warnings.warn(text, ConvergenceWarning, stacklevel=3)

@@ -1,0 +1,51 @@
+"""A2, sorting. With all samples in ascending order, for t = 0, 1, ..., N
+
+    I^t = the positive samples of rank floor(t n / N) + 1 to n,
+
+minimise F over each (I^N is empty, its minimiser is 0) and keep the minimiser whose true objective is least.
+With N = n these are the active sets of the approximation algorithm with k = 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rectifit.methods.order import ascending
+from rectifit.methods.search import Search
+from rectifit.problem import Mask, Problem
+from rectifit.solution import Stop
+
+__all__ = ["Sorting", "split_sets"]
+
+
+def split_sets(problem: Problem, n_splits: int) -> list[Mask]:
+    """The active sets I^0, ..., I^N; not more splits than samples."""
+    order = ascending(problem)
+    n_splits = min(n_splits, order.size)
+    sets = []
+    for t in range(n_splits + 1):
+        active = np.zeros(problem.n_samples, dtype=np.bool_)
+        active[order[t * order.size // n_splits :]] = True
+        sets.append(active & problem.positive)
+    return sets
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """A2 with N = n_splits."""
+
+    n_splits: int = 10
+
+    def run(self, search: Search) -> Stop:
+        """Minimise all surrogates, a few at a time."""
+        sets = split_sets(search.problem, self.n_splits)
+        size = search.solver.batch
+        for first in range(0, len(sets), size):
+            search.check()
+            batch = np.array(sets[first : first + size])
+            for active, solution in zip(batch, search.solver.solve_each(batch), strict=True):
+                search.take(active, solution, search.evaluate(solution.beta, solution.intercept))
+            search.report(first + len(batch), len(sets))
+        return Stop.COMPLETED

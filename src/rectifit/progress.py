@@ -1,0 +1,70 @@
+"""One line about work that takes long, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Any
+
+__all__ = ["Progress"]
+
+# Seconds before anything is shown, and between two pictures.
+DELAY = 0.5
+
+
+class Progress:
+    """Shows what runs and how far it is. Silent with verbose=0, in pipes, and in the first half second.
+
+    A progress bar where rich is installed, otherwise one line that is written over.
+    """
+
+    def __init__(self, verbose: int) -> None:
+        self._shown_at = time.perf_counter()
+        self._on = verbose > 0 and sys.stderr.isatty()
+        self._bar: Any = None
+        self._task: Any = None
+        self._written = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+        elif self._written:
+            sys.stderr.write("\n")
+
+    def update(self, stage: str, done: int, total: int | None, objective: float) -> None:
+        """Tell how many steps of a stage are done, of how many if that is known, and the best objective."""
+        now = time.perf_counter()
+        if not self._on or now - self._shown_at < DELAY:
+            return
+        self._shown_at = now
+        text = f"{stage}, objective {objective:.6g}"
+        if self._bar is None and not self._written:
+            self._bar = _make_bar()
+        if self._bar is None:
+            share = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+            sys.stderr.write(f"\r{text}, {share}\x1b[K")
+            sys.stderr.flush()
+            self._written = True
+            return
+        if self._task is None:
+            self._task = self._bar.add_task(text)
+        self._bar.update(self._task, description=text, completed=done, total=total)
+
+
+def _make_bar() -> Any:
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+    except ImportError:
+        return None
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    bar.start()
+    return bar

@@ -1,0 +1,207 @@
+"""What was found, why the search stopped, and what is proved: Solution and Certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rectifit.checks import check_design
+from rectifit.problem import Mask, Problem, Vector
+
+__all__ = ["Certificate", "Solution", "Stop", "SurrogateMinimum", "TraceRow", "VerificationError"]
+
+# An objective this close to its lower bound, as a share of sum w y^2 or of itself, is at it up to rounding.
+ROUNDING, ROUNDING_OF_SUMS = 1e-20, 1e-12
+# Recomputed numbers may differ from stated ones by this share: the order of a sum, no more.
+AGREEMENT = 1e-9
+
+
+class Stop(StrEnum):
+    """Why a search stopped."""
+
+    COMPLETED = "every surrogate was minimised"
+    REPEATED = "the active set repeated"
+    LITTLE = "the objective fell by no more than the tolerance"
+    NO_DESCENT = "backtracking found no lower objective"
+    MAX_ITER = "max_iter steps were made"
+    STARTS = "every start was followed to its end"
+    PATIENCE = "no better solution was found for a while"
+    TARGET = "the target gap was reached"
+    TIME_LIMIT = "the time limit was reached"
+    INTERRUPTED = "it was interrupted"
+
+
+class TraceRow(NamedTuple):
+    """One step of a stage: the objective there, and the seconds since the beginning."""
+
+    stage: str
+    step: int
+    objective: float
+    seconds: float
+
+
+class SurrogateMinimum(NamedTuple):
+    """The least minimum of a surrogate that was met: where, of which active set, and its lower bound."""
+
+    active: Mask
+    beta: Vector
+    intercept: float
+    value: float
+    dual_bound: float
+
+
+class VerificationError(ValueError):
+    """Something that a solution states is not so."""
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """How good a fit is, proved.
+
+    Attributes
+    ----------
+    objective, lower_bound : no coefficients have an objective below lower_bound
+    gap : (objective - lower_bound) / objective
+    status : "optimal" (closed to the target gap, or to rounding), "time_limit", "interrupted", or "bound_only"
+        (no search was made)
+    box : None if the bound holds for all coefficients; otherwise their largest size on the standardised scale
+    n_nodes : nodes of the search
+    seconds : spent on the proof
+    history : rows (seconds, incumbent, bound)
+    n_active, n_inactive, n_undecided : samples whose state in every better solution is proved, and the rest
+    target_gap : the gap at which the status becomes "optimal"; None: 0
+    null_objective : sum w y^2, against which rounding is measured
+    """
+
+    objective: float
+    lower_bound: float
+    status: str
+    box: float | None = None
+    n_nodes: int = 0
+    seconds: float = 0.0
+    history: tuple[tuple[float, float, float], ...] = field(default=(), repr=False)
+    n_active: int = 0
+    n_inactive: int = 0
+    n_undecided: int = 0
+    target_gap: float | None = None
+    null_objective: float = field(default=0.0, repr=False)
+
+    @property
+    def gap(self) -> float:
+        """(objective - lower_bound) / objective; 0 where the objective is at its bound up to rounding."""
+        rounding = ROUNDING * self.null_objective + ROUNDING_OF_SUMS * self.objective
+        closed = self.objective - self.lower_bound <= rounding
+        return 0.0 if closed else (self.objective - self.lower_bound) / self.objective
+
+    @classmethod
+    def from_bound(
+        cls, problem: Problem, objective: float, lower_bound: float, target_gap: float | None, seconds: float
+    ) -> Certificate:
+        """The certificate of a lower bound without a search."""
+        lower_bound = min(lower_bound, objective)
+        certificate = cls(
+            objective,
+            lower_bound,
+            "bound_only",
+            seconds=seconds,
+            history=((seconds, objective, lower_bound),),
+            n_undecided=problem.n_samples,
+            target_gap=target_gap,
+            null_objective=problem.null_objective,
+        )
+        return replace(certificate, status="optimal") if certificate.is_closed else certificate
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the gap is at most the target gap, or zero up to rounding."""
+        return self.gap <= (self.target_gap or 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A fit of y ~ max(0, X beta + intercept), the same for every method.
+
+    Attributes
+    ----------
+    beta, intercept : coefficients on the user's scale
+    objective : plain weighted sum of squares plus alpha |beta|^2, evaluated from the data
+    surrogate_objective : least minimum of a convex surrogate F_I that was met, never below the objective; None
+        where no surrogate was solved. The guarantee of the approximation algorithm is about this value.
+    method : the stages, joined by +
+    stopped : why the last stage stopped, a sentence
+    certificate : Certificate
+    n_iter : steps of all stages
+    n_surrogates : surrogates minimised
+    seconds : wall-clock time
+    trace : one row per step (stage, step, objective, seconds); of the enumeration, rows that improved
+    guarantee : the objective is at most this many times the least possible one; None where no such bound was
+        reached
+    problem : the data; None after `without_data`
+    surrogate : where surrogate_objective was met
+    """
+
+    beta: Vector
+    intercept: float
+    objective: float
+    surrogate_objective: float | None
+    method: str
+    stopped: Stop
+    certificate: Certificate
+    n_iter: int
+    n_surrogates: int
+    seconds: float
+    trace: tuple[TraceRow, ...] = field(repr=False)
+    guarantee: float | None = None
+    problem: Problem | None = field(default=None, repr=False)
+    surrogate: SurrogateMinimum | None = field(default=None, repr=False)
+
+    def predict(self, X: Any) -> Vector:
+        """max(0, X beta + intercept) for new rows."""
+        table = check_design(X)
+        if table.shape[1] != self.beta.size:
+            raise ValueError(f"X has {table.shape[1]} columns; the fit has {self.beta.size} and needs as many")
+        return np.maximum(table @ self.beta + self.intercept, 0.0)
+
+    def without_data(self) -> Solution:
+        """The same solution without the training data, as small as its coefficients."""
+        return replace(self, problem=None, surrogate=None)
+
+    def verify(self) -> None:
+        """Recompute what is stated from the data; raise VerificationError if anything is not so."""
+        if self.problem is None:
+            raise ValueError("problem is None: this solution was stored without its data and cannot be verified")
+        problem, certificate = self.problem, self.certificate
+        tolerance = AGREEMENT * max(abs(self.objective), ROUNDING * problem.null_objective)
+        finite = bool(np.isfinite(self.beta).all() and np.isfinite(self.intercept))
+        _demand(self.beta.shape == (problem.n_features,) and finite, "beta is not a finite coefficient per column")
+        _demand(problem.fit_intercept or self.intercept == 0.0, "the intercept is not 0 in a model without one")
+        found = problem.objective(self.beta, self.intercept)
+        _demand(abs(found - self.objective) <= tolerance, f"the objective is {found!r}, not {self.objective!r}")
+        reached = min((row.objective for row in self.trace), default=found)
+        _demand(self.objective <= reached + tolerance, f"the trace has met {reached!r}, below the objective")
+        if self.surrogate is not None:
+            self._verify_surrogate(problem, self.surrogate)
+        _demand(certificate.objective == self.objective, "the certificate is about another objective")
+        _demand(certificate.lower_bound <= self.objective, "the lower bound is above the objective")
+        _demand(certificate.lower_bound <= found + tolerance, "the lower bound is above what was reached")
+        optimal = certificate.status == "optimal"
+        _demand(certificate.is_closed or not optimal, f"it is called optimal with a gap of {certificate.gap:g}")
+
+    def _verify_surrogate(self, problem: Problem, met: SurrogateMinimum) -> None:
+        value = problem.surrogate_value(met.active, met.beta, met.intercept)
+        _demand(
+            self.surrogate_objective == met.value
+            and abs(value - met.value) <= AGREEMENT * problem.null_objective,
+            f"the surrogate's minimum is {value!r}, not {self.surrogate_objective!r}",
+        )
+        _demand(met.dual_bound <= value + AGREEMENT * problem.null_objective, "a dual bound is above its value")
+        slack = AGREEMENT * problem.null_objective
+        _demand(self.objective <= met.value + slack, "the objective is above the surrogate's minimum")
+
+
+def _demand(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise VerificationError(otherwise)
