@@ -249,7 +249,7 @@ def test_standing_still_is_overcome_by_moving_kinks(monkeypatch):
         return result, n_converged
 
     solver = SurrogateSolver(problem, "compiled")
-    pieces_in_place = np.where(y > 2, -np.inf, 2 * np.maximum(y, 0)) / solver._rows.scale
+    pieces_in_place = np.where(y > 2, -np.inf, 2 * np.maximum(y, 0)) / solver.rows.scale
     monkeypatch.setattr(descent, "_run", impatient)
     solution = solver.solve(y > 2)
     assert calls

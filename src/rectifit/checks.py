@@ -142,9 +142,10 @@ def check_count(value: Any, name: str, least: int = 1, most: int | None = None) 
     allowed = f"a whole number of at least {least}" + ("" if most is None else f" and at most {most}")
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise TypeError(f"{name} is {value!r}; it must be {allowed}")
-    if value < least or (most is not None and value > most):
+    count = int(value)
+    if count < least or (most is not None and count > most):
         raise ValueError(f"{name} is {value}; it must be {allowed}")
-    return int(value)
+    return count
 
 
 def check_number(value: Any, name: str, *, above: float | None = None, below: float | None = None) -> float:

@@ -23,6 +23,7 @@ Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Validated data of one ReLU regression. Make it with `Problem.from_data`."""
@@ -109,11 +110,11 @@ class Problem:
         """u = X beta + intercept, in float64. A matrix beta has one column per candidate, and so has u."""
         b = np.asarray(beta, dtype=np.float64)
         if self.X.dtype == np.float64:
-            return np.asarray(self.X @ b + intercept)
+            return np.asarray(self.X @ b + np.asarray(intercept))
         u = np.empty((self.n_samples, *b.shape[1:]))
         for block in row_blocks(*self.X.shape):
             u[block] = self.X[block].astype(np.float64) @ b
-        return u + intercept
+        return u + np.asarray(intercept)
 
     def objective(self, beta: npt.ArrayLike, intercept: float = 0.0) -> float:
         """The true objective L, the plain weighted sum of squares plus the ridge term."""

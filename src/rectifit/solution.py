@@ -28,6 +28,7 @@ class Stop(StrEnum):
     NO_DESCENT = "backtracking found no lower objective"
     MAX_ITER = "max_iter steps were made"
     STARTS = "every start was followed to its end"
+    OPTIMAL = "the lower bound was reached"
     PATIENCE = "no better solution was found for a while"
     TARGET = "the target gap was reached"
     TIME_LIMIT = "the time limit was reached"
@@ -65,8 +66,8 @@ class Certificate:
     ----------
     objective, lower_bound : no coefficients have an objective below lower_bound
     gap : (objective - lower_bound) / objective
-    status : "optimal" (closed to the target gap, or to rounding), "time_limit", "interrupted", or "bound_only"
-        (no search was made)
+    status : "optimal" (closed to the target gap, or to rounding), "time_limit", "interrupted", or
+        "bound_only" (no search was made)
     box : None if the bound holds for all coefficients; otherwise their largest size on the standardised scale
     n_nodes : nodes of the search
     seconds : spent on the proof
@@ -128,8 +129,8 @@ class Solution:
     ----------
     beta, intercept : coefficients on the user's scale
     objective : plain weighted sum of squares plus alpha |beta|^2, evaluated from the data
-    surrogate_objective : least minimum of a convex surrogate F_I that was met, never below the objective; None
-        where no surrogate was solved. The guarantee of the approximation algorithm is about this value.
+    surrogate_objective : least minimum of a convex surrogate F_I that was met, never below the objective;
+        None where no surrogate was solved. The guarantee of the approximation algorithm is about this value.
     method : the stages, joined by +
     stopped : why the last stage stopped, a sentence
     certificate : Certificate
@@ -162,8 +163,10 @@ class Solution:
         """max(0, X beta + intercept) for new rows."""
         table = check_design(X)
         if table.shape[1] != self.beta.size:
-            raise ValueError(f"X has {table.shape[1]} columns; the fit has {self.beta.size} and needs as many")
-        return np.maximum(table @ self.beta + self.intercept, 0.0)
+            raise ValueError(
+                f"X has {table.shape[1]} columns; the fit has {self.beta.size} and needs as many"
+            )
+        return np.asarray(np.maximum(table @ self.beta + self.intercept, 0.0))
 
     def without_data(self) -> Solution:
         """The same solution without the training data, as small as its coefficients."""
@@ -172,14 +175,22 @@ class Solution:
     def verify(self) -> None:
         """Recompute what is stated from the data; raise VerificationError if anything is not so."""
         if self.problem is None:
-            raise ValueError("problem is None: this solution was stored without its data and cannot be verified")
+            raise ValueError(
+                "problem is None: this solution was stored without its data and cannot be verified"
+            )
         problem, certificate = self.problem, self.certificate
-        tolerance = AGREEMENT * max(abs(self.objective), ROUNDING * problem.null_objective)
+        tolerance = AGREEMENT * self.objective + ROUNDING * problem.null_objective
         finite = bool(np.isfinite(self.beta).all() and np.isfinite(self.intercept))
-        _demand(self.beta.shape == (problem.n_features,) and finite, "beta is not a finite coefficient per column")
-        _demand(problem.fit_intercept or self.intercept == 0.0, "the intercept is not 0 in a model without one")
+        _demand(
+            self.beta.shape == (problem.n_features,) and finite, "beta is not a finite coefficient per column"
+        )
+        _demand(
+            problem.fit_intercept or self.intercept == 0.0, "the intercept is not 0 in a model without one"
+        )
         found = problem.objective(self.beta, self.intercept)
-        _demand(abs(found - self.objective) <= tolerance, f"the objective is {found!r}, not {self.objective!r}")
+        _demand(
+            abs(found - self.objective) <= tolerance, f"the objective is {found!r}, not {self.objective!r}"
+        )
         reached = min((row.objective for row in self.trace), default=found)
         _demand(self.objective <= reached + tolerance, f"the trace has met {reached!r}, below the objective")
         if self.surrogate is not None:
@@ -188,7 +199,9 @@ class Solution:
         _demand(certificate.lower_bound <= self.objective, "the lower bound is above the objective")
         _demand(certificate.lower_bound <= found + tolerance, "the lower bound is above what was reached")
         optimal = certificate.status == "optimal"
-        _demand(certificate.is_closed or not optimal, f"it is called optimal with a gap of {certificate.gap:g}")
+        _demand(
+            certificate.is_closed or not optimal, f"it is called optimal with a gap of {certificate.gap:g}"
+        )
 
     def _verify_surrogate(self, problem: Problem, met: SurrogateMinimum) -> None:
         value = problem.surrogate_value(met.active, met.beta, met.intercept)
@@ -197,7 +210,9 @@ class Solution:
             and abs(value - met.value) <= AGREEMENT * problem.null_objective,
             f"the surrogate's minimum is {value!r}, not {self.surrogate_objective!r}",
         )
-        _demand(met.dual_bound <= value + AGREEMENT * problem.null_objective, "a dual bound is above its value")
+        _demand(
+            met.dual_bound <= value + AGREEMENT * problem.null_objective, "a dual bound is above its value"
+        )
         slack = AGREEMENT * problem.null_objective
         _demand(self.objective <= met.value + slack, "the objective is above the surrogate's minimum")
 

@@ -1,14 +1,14 @@
-"""A1, the generalised approximation algorithm. With the positive samples in ascending order 1, ..., m, for all
+"""A1, the generalised approximation algorithm. With the positive samples in ascending order 1, ..., m, for
 
-    j = 1..k,   0 <= i_1 < i_2 < ... < i_j <= m:     inactive = {1..i_1} and i_2, ..., i_j,  active = the rest,
+    j = 1..k,   0 <= i_1 < i_2 < ... < i_j <= m:      inactive {1..i_1} and i_2, ..., i_j,   active the rest,
 
-minimise F over the active set, and keep the minimiser whose true objective is least. The least minimum of F, and
-so that objective, is at most n/k times the least possible objective.
+minimise F over the active set, and keep the minimiser whose true objective is least. The least minimum of F,
+and so that objective, is at most n/k times the least possible objective.
 
-Sets with i_2 = i_1 + 1 are those of the next prefix and are visited once. First all prefixes are minimised. Then,
-prefix by prefix, their neighbours are tested against the best values known, and those that can lower neither
-the least minimum of F nor the least objective are skipped (surrogate/neighbours.py). So the result is that of the
-whole enumeration.
+Sets with i_2 = i_1 + 1 are those of the next prefix and are visited once. First all prefixes are minimised.
+Then, prefix by prefix, their neighbours are tested against the best values known, and those that can lower
+neither the least minimum of F nor the least objective are skipped (surrogate/neighbours.py). So the result is
+that of the whole enumeration.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from typing import NamedTuple
 import numpy as np
 
 from rectifit.certificate import guarantee_bound
+from rectifit.methods.finds import Finds
 from rectifit.methods.order import ascending
 from rectifit.methods.search import Halt, Search
 from rectifit.parallel import map_ordered
-from rectifit.problem import Mask, Matrix
+from rectifit.problem import Mask, Matrix, Vector
 from rectifit.solution import Stop
-from rectifit.surrogate import SurrogateSolution, SurrogateSolver
+from rectifit.surrogate import SurrogateSolver
 from rectifit.surrogate.neighbours import Neighbours
 
 __all__ = ["Approximation"]
@@ -41,22 +42,18 @@ class Prefix(NamedTuple):
     """The minimiser for the active set members[first:]."""
 
     first: int
-    beta: np.ndarray
+    beta: Vector
     intercept: float
     objective: float
 
 
 @dataclass
-class Finds:
-    """What the neighbours of one prefix gave: the best by F and by L, with their sets, and counts."""
+class Visit:
+    """What the neighbours of one prefix gave, and whether all were seen to."""
 
-    least: tuple[Mask, SurrogateSolution] | None = None
-    best: tuple[SurrogateSolution, float] | None = None
-    n_solved: int = 0
-    n_sets: int = 0
-    lowest_bound: float = math.inf
-    converged: bool = True
-    finished: bool = False
+    finds: Finds
+    n_sets: int
+    is_complete: bool
 
 
 @dataclass(frozen=True)
@@ -113,26 +110,20 @@ class Enumeration:
         for start in range(0, self.members.size + 1, size):
             search.check()
             firsts = range(start, min(start + size, self.members.size + 1))
-            batch = np.array([self._prefix_set(first) for first in firsts])
-            for first, active, solution in zip(firsts, batch, search.solver.solve_each(batch), strict=True):
-                self._account(active, solution)
-                point = search.evaluate(solution.beta, solution.intercept)
-                search.offer(point)
-                prefixes.append(Prefix(first, solution.beta, solution.intercept, point.objective))
-            self.done += len(batch)
-            search.count(len(batch))
-            search.report(self.done, self.total)
+            actives = np.array([self._prefix_set(first) for first in firsts])
+            finds, solutions = Finds(), search.solver.solve_each(actives)
+            objectives = finds.see(search.problem, actives, solutions).objectives
+            for first, solution, objective in zip(firsts, solutions, objectives.tolist(), strict=True):
+                prefixes.append(Prefix(first, solution.beta, solution.intercept, objective))
+            self._merge(Visit(finds, len(firsts), True))
         return prefixes
-
-    def _account(self, active: Mask, solution: SurrogateSolution) -> None:
-        self.search.record(active, solution)
-        self.lowest_bound = min(self.lowest_bound, solution.dual_bound)
-        self.converged = self.converged and solution.converged
 
     def _solve_neighbours(self, prefixes: list[Prefix]) -> None:
         search = self.search
         # Good prefixes first: their neighbours are good too, and dismiss the rest.
-        queue = sorted((p for p in prefixes if self._n_neighbours(p.first)), key=lambda p: (p.objective, p.first))
+        queue = sorted(
+            (p for p in prefixes if self._n_neighbours(p.first)), key=lambda p: (p.objective, p.first)
+        )
         Z = search.solver.rows.rows(self.members)
         solvers: SimpleQueue[SurrogateSolver] = SimpleQueue()
         solvers.put(search.solver)
@@ -144,47 +135,33 @@ class Enumeration:
             assert search.least is not None
             known = search.least.value, search.best.objective
 
-            def visit(prefix: Prefix, known: tuple[float, float] = known) -> Finds:
+            def visit(prefix: Prefix, known: tuple[float, float] = known) -> Visit:
                 solver = solvers.get()
                 try:
                     return self._visit(solver, Z, prefix, *known)
                 finally:
                     solvers.put(solver)
 
-            for finds in map_ordered(
-                visit, queue[start : start + WAVE], search.n_threads, search.abandoned
-            ):
-                self._merge(finds)
+            for done in map_ordered(visit, queue[start : start + WAVE], search.n_threads, search.abandoned):
+                self._merge(done)
 
     def _visit(
         self, solver: SurrogateSolver, Z: Matrix, prefix: Prefix, least_value: float, least_objective: float
-    ) -> Finds:
+    ) -> Visit:
         """Solve the neighbours of a prefix that matter, a batch at a time."""
-        finds = Finds(n_sets=self._n_neighbours(prefix.first))
-        problem, active = self.search.problem, self._prefix_set(prefix.first)
+        finds, n_sets = Finds(), self._n_neighbours(prefix.first)
+        active = self._prefix_set(prefix.first)
         base = solver.solve(active, start=(prefix.beta, prefix.intercept))
         neighbours = Neighbours(solver, self.members, Z, prefix.first, base, prefix.objective)
         sets = self._removals(neighbours, prefix.first, finds, least_value, least_objective)
         while removed := list(islice(sets, solver.batch)):
             if self.search.is_over():
-                return finds
-            batch = np.repeat(active[None], len(removed), axis=0)
-            for line, members in zip(batch, removed, strict=True):
+                return Visit(finds, n_sets, False)
+            actives = np.repeat(active[None], len(removed), axis=0)
+            for line, members in zip(actives, removed, strict=True):
                 line[self.members[list(members)]] = False
-            solutions = solver.solve_each(batch)
-            betas = np.array([s.beta for s in solutions]).T
-            intercepts = np.array([s.intercept for s in solutions])
-            objectives = problem.objective_at(problem.preactivation(betas, intercepts), betas)
-            for line, solution, objective in zip(batch, solutions, objectives.tolist(), strict=True):
-                if finds.least is None or solution.value < finds.least[1].value:
-                    finds.least = line, solution
-                if finds.best is None or objective < finds.best[1]:
-                    finds.best = solution, objective
-                finds.lowest_bound = min(finds.lowest_bound, solution.dual_bound)
-                finds.converged = finds.converged and solution.converged
-            finds.n_solved += len(batch)
-        finds.finished = not self.search.is_over()
-        return finds
+            finds.see(self.search.problem, actives, solver.solve_each(actives))
+        return Visit(finds, n_sets, not self.search.is_over())
 
     def _removals(
         self,
@@ -213,17 +190,13 @@ class Enumeration:
                 for last in lasts.tolist():
                     yield (*lead, last)
 
-    def _merge(self, finds: Finds) -> None:
-        search = self.search
-        search.count(finds.n_solved)
-        if finds.least is not None:
-            search.record(*finds.least)
-        if finds.best is not None and search.best is not None and finds.best[1] < search.best.objective:
-            search.offer(search.evaluate(finds.best[0].beta, finds.best[0].intercept))
+    def _merge(self, visit: Visit) -> None:
+        search, finds = self.search, visit.finds
+        search.merge(finds)
         self.lowest_bound = min(self.lowest_bound, finds.lowest_bound)
         self.converged = self.converged and finds.converged
-        self.done += finds.n_sets
+        self.done += visit.n_sets
         search.report(self.done, self.total)
-        if not finds.finished:
+        if not visit.is_complete:
             search.check()
             raise Halt(Stop.INTERRUPTED)

@@ -1,9 +1,11 @@
-"""The package's own choice: sorting, the iterative method from its best, then the same from kicked solutions.
+"""The package's own choice: sorting, the iterative method from its solutions, then from kicked ones.
 
-A kick moves the best solution by a random direction, between a fifth of its length and twice of it, and the
-iterative method falls to the next solution from there. Good solutions lie close to better ones, so this finds
-them sooner than independent starts do. It ends after a number of kicks that shrinks with the size of the data,
-or when many in a row were in vain.
+The first generation of starts is the sorting solutions, least squares and random directions. Each next one
+kicks the few best solutions: moves them by random directions of between a fifth and twice their length. From
+every start the iterative method falls to the next solution. Good solutions lie close to better ones, so this
+finds them sooner than independent starts do. It ends when some generations in a row were in vain.
+
+The best sorting solution is in the first generation, so the result is never worse than sorting+iterative.
 """
 
 from __future__ import annotations
@@ -12,61 +14,76 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rectifit.methods.iterative import Iterative, majorise
-from rectifit.methods.multistart import MAX_ITER, best_multiple
-from rectifit.methods.search import Point, Search
-from rectifit.methods.sorting import Sorting
-from rectifit.problem import Problem
+from rectifit.methods.finds import Batch
+from rectifit.methods.lockstep import End, descend_together
+from rectifit.methods.multistart import MAX_ITER
+from rectifit.methods.search import Search
+from rectifit.methods.sorting import solve_splits
+from rectifit.problem import Vector
 from rectifit.solution import Stop
 
 __all__ = ["Auto"]
 
-# Lengths of kicks relative to the solution.
-LENGTHS = (0.2, 0.5, 1.0, 2.0)
-# Kicks: as many as read so many numbers of X, within limits; and how many in vain end the search.
-NUMBERS, FEWEST, MOST, PATIENCE = 4_000_000, 4, 100, 40
+# Lengths of kicks relative to the solution, and how many solutions are kicked.
+LENGTHS, ELITE = (0.2, 0.5, 1.0, 2.0), 4
+# A generation has as many members as make so many numbers of X, but not more than this.
+NUMBERS, LARGEST = 2_000_000, 32
+# Generations in all, and how many in vain end the search.
+GENERATIONS, PATIENCE = 10, 3
 
 
 @dataclass(frozen=True)
 class Auto:
-    """Sorting, iterative and kicks; max_iter is about each run of the iterative method."""
+    """Sorting and generations of the iterative method, each of at most max_iter steps."""
 
     n_splits: int = 10
     max_iter: int = MAX_ITER
     tol: float = 1e-8
 
     def run(self, search: Search) -> Stop:
-        """Never worse than sorting+iterative, which comes first."""
-        Sorting(self.n_splits).run(search)
-        Iterative(self.max_iter, self.tol).run(search)
-        n_kicks = int(np.clip(NUMBERS / search.problem.X.shape[0] / search.problem.X.shape[1], FEWEST, MOST))
+        """Sort, then follow one generation after the other."""
+        problem, solver = search.problem, search.solver
+        size = int(np.clip(NUMBERS // (problem.n_samples * problem.n_features), 1, LARGEST))
+        points = sorted(solve_splits(search, self.n_splits), key=lambda point: point.objective)
+        starts = [(point.beta, point.intercept) for point in points[:size]]
+        starts.append(solver.least_squares())
+        starts += [solver.random_direction(search.rng) for _ in range(size)]
+        elite: list[End] = []
+        visited: set[bytes] = set()
         in_vain = 0
-        for kick in range(n_kicks):
+        for generation in range(GENERATIONS):
+            before = search.best.objective if search.best is not None else np.inf
+            descents = descend_together(
+                problem,
+                solver,
+                Batch.evaluate(problem, starts),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                visited=visited,
+                is_over=search.is_over,
+            )
+            search.merge(descents.finds)
+            search.report(generation + 1, GENERATIONS)
             search.check()
-            assert search.best is not None
-            if search.best.objective <= search.lower_bound:
-                return Stop.COMPLETED
-            start = self._kicked(search, search.best)
-            before = search.best.objective
-            for step in majorise(search.problem, search.solver, start, self.max_iter, self.tol):
-                search.take(step.active, step.solution, step.point)
-                search.check()
-            in_vain = in_vain + 1 if search.best.objective >= before * (1.0 - self.tol) else 0
-            search.report(kick + 1, n_kicks)
+            elite = sorted(elite + descents.ends, key=lambda end: end.objective)[:ELITE]
+            if search.is_proved() or not elite:
+                return Stop.OPTIMAL
+            if generation > 0:
+                in_vain = in_vain + 1 if elite[0].objective >= before * (1.0 - self.tol) else 0
             if in_vain >= PATIENCE:
                 return Stop.PATIENCE
+            starts = [self._kick(search, elite, e) for e in range(size)]
         return Stop.STARTS
 
     @staticmethod
-    def _kicked(search: Search, best: Point) -> Point:
-        problem = search.problem
+    def _kick(search: Search, elite: list[End], e: int) -> tuple[Vector, float]:
+        """Move the best solution, or every other time one of the elite."""
+        end = elite[0 if e % 2 == 0 else int(search.rng.integers(len(elite)))]
         beta, intercept = search.solver.random_direction(search.rng)
-        length = float(search.rng.choice(LENGTHS)) * _length_of(problem, best)
-        if length > 0.0:
-            beta, intercept = best.beta + length * beta, best.intercept + length * intercept
-        return search.evaluate(*best_multiple(problem, beta, intercept))
-
-
-def _length_of(problem: Problem, point: Point) -> float:
-    """Length of the pre-activation relative to that of the outcomes, which random directions have."""
-    return float(np.linalg.norm(problem.root_weight * point.u)) / float(np.sqrt(problem.null_objective))
+        # Random directions have the length of y.
+        length = (
+            float(search.rng.choice(LENGTHS)) * end.length / float(np.sqrt(search.problem.null_objective))
+        )
+        if length == 0.0:
+            return beta, intercept
+        return end.beta + length * beta, end.intercept + length * intercept

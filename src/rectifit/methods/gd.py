@@ -2,8 +2,8 @@
 
     g = (1/n) sum_i (max(0, u_i) - y_i) (1 + sgn(u_i)) x_i,      sgn(0) = 0,
 
-step t goes to beta - eta g, eta = eta0 / (1 + gamma t), with eta <- shrink * eta while L does not fall. It ends
-when L falls by no more than eps. (The paper calls the factor alpha, which is the ridge here.)
+step t goes to beta - eta g, eta = eta0 / (1 + gamma t), with eta <- shrink * eta while L does not fall. It
+ends when L falls by no more than eps. (The paper calls the factor alpha, which is the ridge here.)
 
 With weights the mean is the weighted one, and the ridge joins the sum. The intercept is a column of ones.
 X is taken as it is, without any scaling, as in the paper.

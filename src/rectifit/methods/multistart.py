@@ -1,7 +1,7 @@
-"""The iterative method from many starts: the stage before, least squares, each sorting solution, random directions.
+"""The iterative method from many starts: the stage before, least squares, sorting's solutions, random ones.
 
-The active set of a start depends on its direction only, so the random starts are directions: uniform where all
-columns have the same length, which makes the result independent of the units of the columns.
+The active set of a start depends on its direction only, so the random starts are directions: uniform where
+all columns have the same length, which makes the result independent of the units of the columns.
 """
 
 from __future__ import annotations
@@ -9,30 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from queue import SimpleQueue
 
-import numpy as np
-
-from rectifit.methods.iterative import Step, majorise
-from rectifit.methods.search import Point, Search
-from rectifit.methods.sorting import split_sets
+from rectifit.methods.finds import Batch
+from rectifit.methods.lockstep import Descents, descend_together
+from rectifit.methods.search import Search
+from rectifit.methods.sorting import solve_splits
 from rectifit.parallel import map_ordered
-from rectifit.problem import Problem, Vector
+from rectifit.problem import Vector
 from rectifit.solution import Stop
 from rectifit.surrogate import SurrogateSolver
 
-__all__ = ["Multistart", "best_multiple"]
+__all__ = ["Multistart"]
 
 MAX_ITER = 100
-
-
-def best_multiple(problem: Problem, beta: Vector, intercept: float) -> tuple[Vector, float]:
-    """The best positive multiple of a direction; the direction itself where its best multiple is 0."""
-    fitted = problem.root_weight * np.maximum(problem.preactivation(beta, intercept), 0.0)
-    # Lengths before products, so that no square overflows.
-    size = float(np.linalg.norm(fitted))
-    if size == 0.0:
-        return beta, intercept
-    multiple = float((fitted / size) @ (problem.root_weight * problem.y)) / size
-    return (beta * multiple, intercept * multiple) if multiple > 0.0 else (beta, intercept)
+# Starts that go together, where all rows are in the compiled kernel; fixed, whatever the number of threads.
+TOGETHER = 16
 
 
 @dataclass(frozen=True)
@@ -46,40 +36,40 @@ class Multistart:
 
     def run(self, search: Search) -> Stop:
         """Follow all starts, on several threads if there are."""
-        starts = self._starts(search)
+        problem, starts = search.problem, self._starts(search)
+        size = TOGETHER if search.solver.batch > 1 else 1
+        groups = [starts[e : e + size] for e in range(0, len(starts), size)]
         solvers: SimpleQueue[SurrogateSolver] = SimpleQueue()
         solvers.put(search.solver)
-        for _ in range(min(search.n_threads, len(starts)) - 1):
-            solvers.put(SurrogateSolver(search.problem))
+        for _ in range(min(search.n_threads, len(groups)) - 1):
+            solvers.put(SurrogateSolver(problem))
 
-        def follow(start: Point) -> list[Step]:
+        def follow(group: list[tuple[Vector, float]]) -> Descents:
             solver = solvers.get()
             try:
-                steps = []
-                for step in majorise(search.problem, solver, start, self.max_iter, self.tol):
-                    steps.append(step)
-                    if search.is_over():
-                        break
-                return steps
+                return descend_together(
+                    problem,
+                    solver,
+                    Batch.evaluate(problem, group),
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    visited=set(),
+                    is_over=search.is_over,
+                )
             finally:
                 solvers.put(solver)
 
-        for done, steps in enumerate(map_ordered(follow, starts, search.n_threads, search.abandoned)):
-            for step in steps:
-                search.take(step.active, step.solution, step.point)
-            search.report(done + 1, len(starts))
+        for done, descents in enumerate(map_ordered(follow, groups, search.n_threads, search.abandoned)):
+            search.merge(descents.finds)
+            search.report(done + 1, len(groups))
             search.check()
         return Stop.STARTS
 
-    def _starts(self, search: Search) -> list[Point]:
-        problem, solver = search.problem, search.solver
-        starts = [] if search.best is None else [search.best]
+    def _starts(self, search: Search) -> list[tuple[Vector, float]]:
+        starts = [] if search.best is None else [(search.best.beta, search.best.intercept)]
+        starts.append(search.solver.least_squares())
         if len(starts) < self.n_starts:
-            starts.append(search.evaluate(*solver.least_squares()))
-        for active in split_sets(problem, self.n_splits):
-            if len(starts) < self.n_starts and active.any():
-                search.check()
-                starts.append(search.minimise(active))
+            starts += [(point.beta, point.intercept) for point in solve_splits(search, self.n_splits)]
         while len(starts) < self.n_starts:
-            starts.append(search.evaluate(*best_multiple(problem, *solver.random_direction(search.rng))))
-        return starts
+            starts.append(search.solver.random_direction(search.rng))
+        return starts[: self.n_starts]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rectifit.certificate import floor_bound
+from rectifit.methods.finds import Finds
 from rectifit.problem import Mask, Problem, Vector
 from rectifit.progress import Progress
 from rectifit.solution import Certificate, Solution, Stop, SurrogateMinimum, TraceRow
@@ -111,6 +112,10 @@ class Search:
         if self.target_gap is not None and self.best is not None and self._certificate().is_closed:
             raise Halt(Stop.TARGET)
 
+    def is_proved(self) -> bool:
+        """Whether the best point is at its lower bound, up to rounding."""
+        return self.best is not None and self._certificate().gap == 0.0
+
     def evaluate(self, beta: Vector, intercept: float) -> Point:
         """The true objective of a candidate."""
         u = self.problem.preactivation(beta, intercept)
@@ -135,13 +140,17 @@ class Search:
 
     def take(self, active: Mask, solution: SurrogateSolution, point: Point) -> None:
         """Count a surrogate that was minimised, remember its minimum, and offer its minimiser."""
-        self.count(1)
+        self.n_surrogates += 1
         self.record(active, solution)
         self.offer(point)
 
-    def count(self, n_surrogates: int) -> None:
-        """Count surrogates that were minimised."""
-        self.n_surrogates += n_surrogates
+    def merge(self, finds: Finds) -> None:
+        """Take over what a piece of work has found, its best minimiser as one step."""
+        self.n_surrogates += finds.n_surrogates
+        if finds.least is not None:
+            self.record(*finds.least)
+        if finds.best is not None:
+            self.offer(self.evaluate(finds.best[0].beta, finds.best[0].intercept))
 
     def record(self, active: Mask, solution: SurrogateSolution) -> None:
         """Remember a surrogate's minimum if it is the least so far."""

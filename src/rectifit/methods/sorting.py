@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifit.methods.order import ascending
-from rectifit.methods.search import Search
+from rectifit.methods.search import Point, Search
 from rectifit.problem import Mask, Problem
 from rectifit.solution import Stop
 
-__all__ = ["Sorting", "split_sets"]
+__all__ = ["Sorting", "solve_splits", "split_sets"]
 
 
 def split_sets(problem: Problem, n_splits: int) -> list[Mask]:
@@ -32,6 +32,20 @@ def split_sets(problem: Problem, n_splits: int) -> list[Mask]:
     return sets
 
 
+def solve_splits(search: Search, n_splits: int) -> list[Point]:
+    """Minimise all surrogates, a few at a time, and return their minimisers."""
+    sets, points = split_sets(search.problem, n_splits), []
+    size = search.solver.batch
+    for first in range(0, len(sets), size):
+        search.check()
+        batch = np.array(sets[first : first + size])
+        for active, solution in zip(batch, search.solver.solve_each(batch), strict=True):
+            points.append(search.evaluate(solution.beta, solution.intercept))
+            search.take(active, solution, points[-1])
+        search.report(len(points), len(sets))
+    return points
+
+
 @dataclass(frozen=True)
 class Sorting:
     """A2 with N = n_splits."""
@@ -39,13 +53,6 @@ class Sorting:
     n_splits: int = 10
 
     def run(self, search: Search) -> Stop:
-        """Minimise all surrogates, a few at a time."""
-        sets = split_sets(search.problem, self.n_splits)
-        size = search.solver.batch
-        for first in range(0, len(sets), size):
-            search.check()
-            batch = np.array(sets[first : first + size])
-            for active, solution in zip(batch, search.solver.solve_each(batch), strict=True):
-                search.take(active, solution, search.evaluate(solution.beta, solution.intercept))
-            search.report(first + len(batch), len(sets))
+        """Minimise all surrogates; the search keeps the best."""
+        solve_splits(search, self.n_splits)
         return Stop.COMPLETED

@@ -92,11 +92,16 @@ class WorkingRows:
         A[:, X.shape[1] :] = 1.0
         return A
 
+    def weighted_columns(self, select: Selection) -> Matrix:
+        """The selected rows sqrt(w_i) [x_i, 1]."""
+        A = self.columns(select)
+        if self.root_weight is not None:
+            A *= self.root_weight[select, None]
+        return A
+
     def rows(self, select: Selection) -> Matrix:
         """The selected rows z_i, one per line, in a new array."""
-        Z = self.columns(select)
-        if self.root_weight is not None:
-            Z *= self.root_weight[select, None]
+        Z = self.weighted_columns(select)
         if self._diagonal is None:
             return Z @ self.T
         Z *= self._diagonal
@@ -164,10 +169,7 @@ class WorkingRows:
     def _largest(self) -> Vector:
         largest = np.zeros(self.n_columns)
         for block in row_blocks(*self.problem.X.shape):
-            A = np.abs(self.columns(block))
-            if self.root_weight is not None:
-                A *= self.root_weight[block, None]
-            np.maximum(largest, A.max(axis=0), out=largest)
+            np.maximum(largest, np.abs(self.weighted_columns(block)).max(axis=0), out=largest)
         return largest
 
     def _gram(self) -> Matrix:

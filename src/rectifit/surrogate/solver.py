@@ -12,8 +12,8 @@ import numpy.typing as npt
 from rectifit.checks import check_active, check_start
 from rectifit.problem import Mask, Problem, Vector
 from rectifit.surrogate.bound import allowance, solve_gram
-from rectifit.surrogate.sparse import working_rows
 from rectifit.surrogate.solution import Answers, SurrogateSolution
+from rectifit.surrogate.sparse import working_rows
 
 __all__ = ["SurrogateSolver", "solve_surrogate"]
 
@@ -104,7 +104,7 @@ class SurrogateSolver:
     def least_squares(self) -> tuple[Vector, float]:
         """Coefficients and intercept of the linear least-squares fit, ridge included."""
         rows = self.rows
-        return self._coefficients(solve_gram(rows.gram + rows.ridge, rows.cross) * rows.scale)
+        return self.coefficients(solve_gram(rows.gram + rows.ridge, rows.cross))
 
     def random_direction(self, rng: np.random.Generator) -> tuple[Vector, float]:
         """Coefficients of a random direction, uniform where all columns have the same length.
@@ -114,11 +114,12 @@ class SurrogateSolver:
         rows = self.rows
         gamma = rng.standard_normal(rows.n_directions)
         size = math.sqrt(float(gamma @ rows.gram @ gamma))
-        length = math.sqrt(self.problem.null_objective)
-        return self._coefficients(gamma * (length / size if size > 0.0 else 1.0))
+        length = float(np.linalg.norm(rows.y))
+        return self.coefficients(gamma * (length / size if size > 0.0 else 1.0))
 
-    def _coefficients(self, gamma: Vector) -> tuple[Vector, float]:
-        b, p = self.rows.T @ gamma, self.problem.n_features
+    def coefficients(self, gamma: Vector) -> tuple[Vector, float]:
+        """Coefficients and intercept of a point in working coordinates."""
+        b, p = self.rows.T @ (gamma * self.rows.scale), self.problem.n_features
         return b[:p], float(b[p:].sum())
 
     def _on_user_scale(self, masks: Mask, answers: Answers) -> list[SurrogateSolution]:

@@ -56,7 +56,7 @@ class SparseRows(WorkingRows):
             self.cross = (self.y @ self._A) * scale
 
     def _largest(self) -> Vector:
-        return self._maxima * (self._lengths > 0.0)
+        return np.asarray(self._maxima * (self._lengths > 0.0))
 
     def _dense(self, select: Selection) -> Any:
         return self.problem.X[select].toarray()

@@ -16,6 +16,7 @@ from rectifit.methods.iterative import Iterative
 from rectifit.methods.multistart import Multistart
 from rectifit.methods.search import Search, Stage
 from rectifit.methods.sgd import StochasticGradientDescent
+from rectifit.methods.shortest import shorten
 from rectifit.methods.sorting import Sorting
 from rectifit.problem import Problem
 from rectifit.progress import Progress
@@ -120,9 +121,7 @@ def solve(
     >>> bool(abs(solution.beta - beta).max() < 1e-9), solution.certificate.status
     (True, 'optimal')
     """
-    problem = Problem.from_data(
-        X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha
-    )
+    problem = Problem.from_data(X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha)
     options = {
         "n_splits": _check_splits(n_splits, problem.n_samples),
         "k": check_count(k, "k"),
@@ -148,6 +147,8 @@ def solve(
         if start is not None:
             search.best = search.evaluate(*check_start(start, problem))
         stopped = search.run(stages)
+        if search.n_surrogates > 0 and search.best is not None:
+            search.best = shorten(search, search.best) or search.best
     solution = search.solution(method, stopped)
     _warn_if_dead(solution)
     return solution
@@ -162,7 +163,9 @@ def make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Stage]]
     for name in names:
         if name not in STAGES:
             known = ", ".join(map(repr, STAGES))
-            raise ValueError(f"method is {method!r} with unknown stage {name!r}; stages are {known}, joined by '+'")
+            raise ValueError(
+                f"method is {method!r} with unknown stage {name!r}; stages are {known}, joined by '+'"
+            )
         own = {f.name for f in fields(STAGES[name])}
         chosen = {key: value for key, value in options.items() if key in own and value is not None}
         stages.append((name, STAGES[name](**chosen)))

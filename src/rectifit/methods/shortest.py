@@ -1,0 +1,82 @@
+"""One of many equal solutions: the shortest.
+
+Where the samples that are switched on do not determine the coefficients (more columns than such samples, or
+categories without any), a whole polyhedron of coefficients has the same objective. In standardised units
+
+    minimise |gamma|   subject to   z_i'gamma = u_i where u_i > 0,   z_i'gamma <= 0 elsewhere
+
+picks one of them, whatever way the search went: a least-distance problem, solved by non-negative least
+squares (Lawson and Hanson, Solving Least Squares Problems, chapter 23).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rectifit.methods.search import Point, Search
+from rectifit.problem import Matrix, Vector
+
+__all__ = ["shorten"]
+
+# No attempt is made where it would take more multiplications than this.
+MOST = 10_000_000
+# Directions with a singular value below this share of the largest are not determined.
+RANK = 1e-9
+
+
+def shorten(search: Search, point: Point) -> Point | None:
+    """The shortest coefficients equivalent to a point; None if they are unique or it would take too long."""
+    problem, rows = search.problem, search.solver.rows
+    q = rows.n_columns
+    on = point.u > 0.0
+    if problem.alpha > 0.0 or np.count_nonzero(on) * q * q > MOST:
+        return None
+    weighted = problem.root_weight > 0.0
+    largest = np.where(rows.largest > 0.0, rows.largest, 1.0)
+    A = rows.weighted_columns(np.flatnonzero(weighted & on)) / largest
+    if len(A) >= q and _is_regular(A.T @ A):
+        return None
+    rest = rows.weighted_columns(np.flatnonzero(weighted & ~on)) / largest
+    if rest.size * q > MOST:
+        return None
+    lengths = np.sqrt(np.square(A).sum(axis=0) + np.square(rest).sum(axis=0))
+    lengths[lengths == 0.0] = 1.0
+    A, rest = A / lengths, rest / lengths
+    U, sizes, Vt = np.linalg.svd(A, full_matrices=True)
+    rank = int(np.count_nonzero(sizes > RANK * sizes.max(initial=0.0)))
+    if rank == q:
+        return None
+    u = (problem.root_weight * point.u)[weighted & on] / rows.scale
+    gamma = Vt[:rank].T @ ((U[:, :rank].T @ u) / sizes[:rank])
+    free = Vt[rank:].T
+    gamma = gamma + free @ _least_distance(-rest @ free, rest @ gamma)
+    b, p = gamma * rows.scale / (largest * lengths), problem.n_features
+    shorter = search.evaluate(b[:p], float(b[p:].sum()))
+    return shorter if shorter.objective <= point.objective + 1e-20 * problem.null_objective else None
+
+
+def _is_regular(gram: Matrix) -> bool:
+    try:
+        pivots = np.linalg.cholesky(gram).diagonal()
+    except np.linalg.LinAlgError:
+        return False
+    return bool(pivots.min() ** 2 > 1e-7 * gram.diagonal().max())
+
+
+def _least_distance(G: Matrix, h: Vector) -> Vector:
+    """argmin |x| subject to G x >= h, which has a solution."""
+    from scipy.optimize import nnls
+
+    size = np.linalg.norm(np.column_stack([G, h]), axis=1)
+    some = size > 0.0
+    E = np.vstack([G.T, h])[:, some] / size[some]
+    f = np.zeros(E.shape[0])
+    f[-1] = 1.0
+    if not some.any() or not (h > 0.0).any():
+        return f[:-1]
+    try:
+        u, _ = nnls(E, f)
+    except RuntimeError:
+        return f[:-1]
+    r = E @ u - f
+    return -r[:-1] / r[-1] if r[-1] != 0.0 else f[:-1]
