@@ -24,6 +24,10 @@ Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 
+# Sums of products that should be 0 come out as large as this share of the largest.
+ROUNDING = 1e-13
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Validated data of one ReLU regression. Make it with `Problem.from_data`."""
@@ -114,7 +118,7 @@ class Problem:
         u = np.empty((self.n_samples, *b.shape[1:]))
         for block in row_blocks(*self.X.shape):
             u[block] = self.X[block].astype(np.float64) @ b
-        return u + np.asarray(intercept)
+        return np.asarray(u + np.asarray(intercept))
 
     def objective(self, beta: npt.ArrayLike, intercept: float = 0.0) -> float:
         """The true objective L, the plain weighted sum of squares plus the ridge term."""
@@ -128,6 +132,14 @@ class Problem:
         """The convex surrogate F_I, never below L, for the active set I given as a mask."""
         u = np.maximum(self.preactivation(beta, intercept), pieces.kinks(self.y, active))
         return float(self._total(u, beta))
+
+    def active_at(self, u: Vector) -> Mask:
+        """Positive samples with u > 0: the active set whose surrogate touches L there.
+
+        Less than rounding can make of an exact 0 counts as 0. A matrix u has one column per candidate.
+        """
+        above: Mask = u > ROUNDING * np.abs(u).max(axis=0)
+        return (above.T & self.positive).T
 
     def gradient(self, beta: npt.ArrayLike, intercept: float = 0.0) -> tuple[Vector, float]:
         """A generalised gradient of L in (beta, intercept); samples with u < 0 contribute nothing.

@@ -1,8 +1,8 @@
 """The package's own choice: sorting, the iterative method from its solutions, then from kicked ones.
 
 The first generation of starts is the sorting solutions, least squares and random directions. Each next one
-kicks the few best solutions: moves them by random directions of between a fifth and twice their length. From
-every start the iterative method falls to the next solution. Good solutions lie close to better ones, so this
+kicks the few best solutions: moves them by random directions of between a fiftieth and twice their length.
+From every start the iterative method falls to the next solution. Good solutions lie close to better ones, so this
 finds them sooner than independent starts do. It ends when some generations in a row were in vain.
 
 The best sorting solution is in the first generation, so the result is never worse than sorting+iterative.
@@ -24,12 +24,12 @@ from rectifit.solution import Stop
 
 __all__ = ["Auto"]
 
-# Lengths of kicks relative to the solution, and how many solutions are kicked.
-LENGTHS, ELITE = (0.2, 0.5, 1.0, 2.0), 4
+# Least and largest length of a kick relative to the solution, and how many solutions are kicked.
+SHORTEST, LONGEST, ELITE = 0.02, 2.0, 8
 # A generation has as many members as make so many numbers of X, but not more than this.
 NUMBERS, LARGEST = 2_000_000, 32
 # Generations in all, and how many in vain end the search.
-GENERATIONS, PATIENCE = 10, 3
+GENERATIONS, PATIENCE = 20, 4
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,8 @@ class Auto:
         end = elite[0 if e % 2 == 0 else int(search.rng.integers(len(elite)))]
         beta, intercept = search.solver.random_direction(search.rng)
         # Random directions have the length of y.
-        length = (
-            float(search.rng.choice(LENGTHS)) * end.length / float(np.sqrt(search.problem.null_objective))
-        )
+        share = float(np.exp(search.rng.uniform(np.log(SHORTEST), np.log(LONGEST))))
+        length = share * end.length / float(np.sqrt(search.problem.null_objective))
         if length == 0.0:
             return beta, intercept
         return end.beta + length * beta, end.intercept + length * intercept

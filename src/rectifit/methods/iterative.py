@@ -36,13 +36,13 @@ def majorise(
 ) -> Generator[Step, None, Stop]:
     """The steps of the method from a start; returns why it ended."""
     objective, begin = start.objective, (start.beta, start.intercept)
-    active = problem.positive & (start.u > 0.0)
+    active = problem.active_at(start.u)
     for t in range(max_iter):
         solution = solver.solve(active, start=begin if t == 0 else None)
         u = problem.preactivation(solution.beta, solution.intercept)
         now = float(problem.objective_at(u, solution.beta))
         yield Step(active, solution, Point(solution.beta, solution.intercept, u, now))
-        following = problem.positive & (u > 0.0)
+        following = problem.active_at(u)
         if np.array_equal(following, active):
             return Stop.REPEATED
         if objective - now <= tol * objective:

@@ -47,7 +47,7 @@ def descend_together(
 ) -> Descents:
     """Follow all points of a batch; `visited` are the active sets known so far, and grows."""
     result = Descents()
-    actives, objectives = (problem.positive[:, None] & (batch.u > 0.0)).T, batch.objectives
+    actives, objectives = problem.active_at(batch.u).T, batch.objectives
     for _ in range(max_iter):
         new = []
         for line, active in enumerate(actives):
@@ -59,7 +59,7 @@ def descend_together(
             break
         actives, objectives = actives[new], objectives[new]
         batch = result.finds.see(problem, actives, solver.solve_each(actives))
-        following = (problem.positive[:, None] & (batch.u > 0.0)).T
+        following = problem.active_at(batch.u).T
         goes_on = (following != actives).any(axis=1) & (objectives - batch.objectives > tol * objectives)
         for e in np.flatnonzero(~goes_on):
             length = float(np.linalg.norm(problem.root_weight * batch.u[:, e]))

@@ -1,6 +1,6 @@
 """Which neighbours of a solved surrogate cannot matter: bounds from its dual solution, without solving them.
 
-Let I be an active set, beta the minimiser of F_I, lambda its dual solution, I' = I without a few samples E. In
+Let I be an active set, beta the minimiser of F_I, lambda its dual solution, I' = I without some samples E. In
 working units, with r = u - y, G the Gram matrix of the rows in I plus the ridge, and h_i = z_i'G^-1 z_i:
 
 Surrogate. Keep lambda outside E. A sample of E may keep its slope if that is not negative, which costs
@@ -12,7 +12,7 @@ Surrogate. Keep lambda outside E. A sample of E may keep its slope if that is no
 and (G - Z_E'Z_E)^-1 <= G^-1 / (1 - sum h_e).
 
 True objective. F_I' is the quadratic of its active rows plus a convex function, so its minimiser beta + t has
-t'(G - Z_E'Z_E)t <= F_I'(beta) - min F_I' <= g, hence t'Gt <= q = g / (1 - sum h_e) and |z_i't| <= sqrt(q h_i).
+t'(G - Z_E'Z_E)t <= F_I'(beta) - min F_I' <= g, hence t'Gt <= q = g / (1 - sum h_e), |z_i't| <= sqrt(q h_i).
 With slopes s_i of the true losses at u_i,
 
     L(beta + t) >= L(beta) - sqrt(q) |sum_{y_i > 0} (s_i - lambda_i) z_i|_{G^-1} - sum_i crossing_i,

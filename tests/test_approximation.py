@@ -1,0 +1,171 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from brute import least_objective, random_problem
+
+from rectifit import Problem, SurrogateSolver, solve
+from rectifit.datasets import make_relu
+from rectifit.methods.approximation import Approximation, Enumeration
+from rectifit.methods.order import ascending
+from rectifit.methods.search import Search
+from rectifit.solution import Stop
+from rectifit.surrogate.neighbours import Neighbours
+
+
+def run(problem, stage, **options):
+    search = Search(problem, **options)
+    stopped = search.run([("stage", stage)])
+    return search, search.solution("stage", stopped)
+
+
+def enumerated_sets(problem, k):
+    """The active sets of A1 as the paper has them, duplicates and all."""
+    order = ascending(problem)
+    members = order[problem.positive[order]]
+    m = members.size
+    sets = []
+    for j in range(1, k + 1):
+        for chosen in combinations(range(m + 1), j):
+            active = np.zeros(problem.n_samples, dtype=bool)
+            active[members] = True
+            active[members[: chosen[0]]] = False
+            active[members[[i - 1 for i in chosen[1:]]]] = False
+            sets.append(active)
+    return np.array(sets)
+
+
+@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_ratio_against_brute_force(seed, k):
+    problem = random_problem(seed)
+    _, solution = run(problem, Approximation(k))
+    least = least_objective(problem)
+    slack = 1e-9 * problem.null_objective
+    n, m = (problem.root_weight > 0).sum(), (problem.positive & (problem.root_weight > 0)).sum()
+    ratio = 1.0 if k >= m else max(1.0, n / k)
+    assert solution.guarantee == ratio
+    assert least - slack <= solution.objective <= solution.surrogate_objective + slack
+    assert solution.surrogate_objective <= ratio * least + slack
+    assert solution.certificate.lower_bound <= least + slack
+    solution.verify()
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_result_is_that_of_the_papers_enumeration(seed, k):
+    problem = random_problem(seed)
+    _, solution = run(problem, Approximation(k))
+    all_of_them = SurrogateSolver(problem).solve_each(enumerated_sets(problem, k))
+    scale = problem.null_objective
+    assert solution.surrogate_objective == pytest.approx(min(s.value for s in all_of_them), abs=1e-9 * scale)
+    if problem.alpha > 0.0:
+        # Then minimisers are unique, and so is the least of their true objectives.
+        objectives = [problem.objective(s.beta, s.intercept) for s in all_of_them]
+        assert solution.objective == pytest.approx(min(objectives), abs=1e-8 * scale)
+
+
+@pytest.mark.parametrize("seed", range(100, 150))
+@pytest.mark.parametrize("k", [2, 3])
+def test_skipping_changes_nothing(seed, k):
+    problem = random_problem(seed, n_samples=35 if k == 2 else 18)
+    quick, solution = run(problem, Approximation(k))
+    plain, expected = run(problem, Approximation(k, skip=False))
+    scale = problem.null_objective
+    assert solution.objective == pytest.approx(expected.objective, abs=1e-8 * scale)
+    assert solution.surrogate_objective == pytest.approx(expected.surrogate_objective, abs=1e-8 * scale)
+    assert solution.guarantee == expected.guarantee
+    assert quick.n_surrogates <= plain.n_surrogates
+
+
+@pytest.mark.parametrize("design", ["ternary", "gaussian"])
+def test_most_sets_are_skipped_on_the_papers_instances(design):
+    X, y, *_ = make_relu(200, 10, noise=0.5, design=design, random_state=0)
+    problem = Problem.from_data(X, y, fit_intercept=False)
+    quick, solution = run(problem, Approximation(2))
+    plain, expected = run(problem, Approximation(2, skip=False))
+    assert solution.objective == pytest.approx(expected.objective, rel=1e-9)
+    assert solution.surrogate_objective == pytest.approx(expected.surrogate_objective, rel=1e-9)
+    assert quick.n_surrogates < 0.3 * plain.n_surrogates
+    m = int((y > 0).sum())
+    # Each set once: prefixes, and one more sample that is not next to the prefix.
+    assert plain.n_surrogates == (m + 1) + m * (m - 1) // 2 == Enumeration(plain, 2, False).total
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_bounds_of_neighbours_hold(seed):
+    """No neighbour has a smaller minimum, or a smaller true objective, than a value it is dismissed for."""
+    problem = random_problem(seed, n_samples=40)
+    solver = SurrogateSolver(problem)
+    order = ascending(problem)
+    members = order[problem.positive[order]]
+    Z = solver.rows.rows(members)
+    slack = 1e-8 * problem.null_objective
+    for first in range(0, members.size - 2, 5):
+        active = np.zeros(problem.n_samples, dtype=bool)
+        active[members[first:]] = True
+        base = solver.solve(active)
+        objective = problem.objective(base.beta, base.intercept)
+        neighbours = Neighbours(solver, members, Z, first, base, objective)
+        if not neighbours.is_regular:
+            continue
+        for lead in [(), (first + 1,)]:
+            removal = neighbours.nothing_removed()
+            for member in lead:
+                removal = neighbours.without(removal, member)
+            after = first + 1 + len(lead)
+            for share in (0.5, 0.9, 0.99, 1.01):
+                values = share * base.value, share * objective
+                dismissed = ~neighbours.matter(removal, after, *values)
+                for last in (after + np.flatnonzero(dismissed)).tolist():
+                    there = active.copy()
+                    there[members[[*lead, last]]] = False
+                    solution = solver.solve(there)
+                    assert solution.value > values[0] - slack
+                    assert problem.objective(solution.beta, solution.intercept) > values[1] - slack
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sorting_with_as_many_splits_as_samples_is_the_approximation_with_k_1(weighted):
+    for seed in range(20):
+        X, y, *_ = make_relu(40, 4, noise=0.4, random_state=seed)
+        w = np.random.default_rng(seed).exponential(size=40) if weighted else None
+        a = solve(X, y, "sorting", n_splits=40, sample_weight=w)
+        b = solve(X, y, "approximation", k=1, sample_weight=w)
+        assert a.objective == pytest.approx(b.objective, rel=1e-10)
+        assert a.surrogate_objective == pytest.approx(b.surrogate_objective, rel=1e-10)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_threads_do_not_change_the_result(n_jobs):
+    X, y, *_ = make_relu(120, 6, noise=0.5, random_state=3)
+    one = solve(X, y, "approximation", k=2)
+    many = solve(X, y, "approximation", k=2, n_jobs=n_jobs)
+    assert many.objective == pytest.approx(one.objective, rel=1e-12)
+    assert many.n_surrogates == one.n_surrogates
+    assert many.guarantee == one.guarantee == 60.0
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_an_enumeration_cut_short_claims_no_guarantee(n_jobs):
+    X, y, *_ = make_relu(300, 10, noise=0.5, random_state=0)
+    solution = solve(X, y, "approximation", k=4, time_limit=0.5, n_jobs=n_jobs)
+    assert solution.stopped == Stop.TIME_LIMIT
+    assert solution.guarantee is None
+    assert solution.seconds < 10.0
+    assert solution.objective <= solve(X, y, "approximation", k=1).objective
+    solution.verify()
+
+
+def test_order_with_weights_is_by_weighted_square():
+    problem = Problem.from_data(np.ones((5, 1)), [1.0, 2.0, 3.0, -1.0, 4.0], sample_weight=[25, 4, 1, 1, 0])
+    # sqrt(w) y = 5, 4, 3, -1; the last sample has no weight.
+    assert ascending(problem).tolist() == [3, 2, 1, 0]
+
+
+def test_k_beyond_the_positive_samples_is_exact():
+    problem = random_problem(7)
+    _, solution = run(problem, Approximation(20))
+    assert solution.guarantee == 1.0
+    assert solution.objective == pytest.approx(least_objective(problem), abs=1e-9 * problem.null_objective)
+    assert solution.certificate.gap < 1e-8
