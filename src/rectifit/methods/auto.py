@@ -2,8 +2,8 @@
 
 The first generation of starts is the sorting solutions, least squares and random directions. Each next one
 kicks the few best solutions: moves them by random directions of between a fiftieth and twice their length.
-From every start the iterative method falls to the next solution. Good solutions lie close to better ones, so this
-finds them sooner than independent starts do. It ends when some generations in a row were in vain.
+From every start the iterative method falls to the next solution. Good solutions lie close to better ones, so
+this finds them sooner than independent starts do. It ends when some generations in a row were in vain.
 
 The best sorting solution is in the first generation, so the result is never worse than sorting+iterative.
 """

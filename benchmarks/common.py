@@ -1,0 +1,35 @@
+"""What all benchmarks share: a clock, the yardstick, the console."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+from rich.console import Console
+
+console = Console(width=132)
+
+# What took longer than this in all is not run again for a median.
+PATIENCE = 5.0
+# Targets in seconds are for a core on which the yardstick takes this long.
+REFERENCE = 0.9e-3
+
+
+def timed(work: Callable[[], object], repeat: int) -> float:
+    """Median seconds of a few runs."""
+    seconds = []
+    for _ in range(repeat):
+        started = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - started)
+        if sum(seconds) > PATIENCE:
+            break
+    return median(seconds)
+
+
+def yardstick() -> float:
+    """Seconds of one lstsq on a 1000 x 50 Gaussian matrix."""
+    A = np.random.default_rng(0).standard_normal((1000, 50))
+    return timed(lambda: np.linalg.lstsq(A, A[:, 0], rcond=None), 200)

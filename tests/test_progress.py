@@ -1,0 +1,62 @@
+import io
+import sys
+
+import numpy as np
+import pytest
+
+from rectifit import progress, solve
+from rectifit.datasets import make_relu
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Every update is shown at once."""
+    monkeypatch.setattr(progress, "DELAY", 0.0)
+
+
+def fit(verbose):
+    X, y, *_ = make_relu(60, 3, noise=0.5, random_state=0)
+    return solve(X, y, "approximation", k=2, verbose=verbose)
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_line_on_a_terminal_without_rich(monkeypatch):
+    monkeypatch.setattr(progress, "_make_bar", lambda: None)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    solution = fit(1)
+    text = sys.stderr.getvalue()
+    last = text.split("\r")[-1]
+    assert last.startswith("approximation, objective ")
+    assert f"{solution.objective:.6g}" in last
+    total = last.rstrip("\x1b[K\n").split(" of ")[1]
+    assert f"{total} of {total}" in last
+    assert text.endswith("\n")
+
+
+@pytest.mark.usefixtures("eager")
+def test_a_bar_where_rich_is_installed(monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    fit(1)
+    assert "approximation, objective" in sys.stderr.getvalue()
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize(("verbose", "stream"), [(0, Terminal()), (1, io.StringIO())])
+def test_silent_without_wish_or_terminal(monkeypatch, verbose, stream):
+    monkeypatch.setattr(sys, "stderr", stream)
+    fit(verbose)
+    assert stream.getvalue() == ""
+
+
+def test_it_waits_before_it_shows_anything(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress.Progress(1) as shown:
+        shown.update("sorting", 1, 2, np.inf)
+    assert sys.stderr.getvalue() == ""
