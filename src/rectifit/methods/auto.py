@@ -68,8 +68,11 @@ class Auto:
             elite = sorted(elite + descents.ends, key=lambda end: end.objective)[:ELITE]
             if search.is_proved() or not elite:
                 return Stop.OPTIMAL
-            if generation > 0:
-                in_vain = in_vain + 1 if elite[0].objective >= before * (1.0 - self.tol) else 0
+            if elite[0].objective < before * (1.0 - self.tol):
+                in_vain = 0
+            elif generation > 0:
+                # A generation that met nothing but known solutions counts twice.
+                in_vain += 1 if descents.ends else 2
             if in_vain >= PATIENCE:
                 return Stop.PATIENCE
             starts = [self._kick(search, elite, e) for e in range(size)]
