@@ -40,7 +40,6 @@ def test_a_line_on_a_terminal_without_rich(monkeypatch):
 
 @pytest.mark.usefixtures("eager")
 def test_a_bar_where_rich_is_installed(monkeypatch):
-    pytest.importorskip("rich")
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
     fit(1)
