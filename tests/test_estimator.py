@@ -35,6 +35,12 @@ def test_it_is_solve_with_another_face():
     model.solution_.verify()
 
 
+def test_predict_is_about_the_attributes():
+    model = ReLURegressor().fit(X, y)
+    model.coef_, model.intercept_ = np.zeros(4), 1.0
+    assert model.predict(X[:2]).tolist() == [1.0, 1.0]
+
+
 def test_objective_is_the_plain_weighted_sum():
     w = rng.exponential(size=150)
     model = ReLURegressor(alpha=0.5).fit(X, y, sample_weight=w)
@@ -82,7 +88,8 @@ def test_pipelines_and_searches():
     assert search.best_params_ == {"reluregressor__alpha": 0.0}
     assert cross_val_score(ReLURegressor(), X, y, cv=5).mean() > 0.8
     model = TransformedTargetRegressor(ReLURegressor(), transformer=StandardScaler(with_mean=False))
-    np.testing.assert_allclose(model.fit(X, y).predict(X), ReLURegressor().fit(X, y).predict(X), rtol=1e-8)
+    expected = ReLURegressor().fit(X, y).predict(X)
+    np.testing.assert_allclose(model.fit(X, y).predict(X), expected, rtol=1e-8, atol=1e-9)
 
 
 def test_clone_and_pickle():
@@ -152,5 +159,7 @@ def test_errors_come_through():
         ReLURegressor().fit(X, y, sample_weight=-np.ones(150))
     with pytest.raises(ValueError, match="method is 'nonsense'"):
         ReLURegressor("nonsense").fit(X, y)
+    with pytest.raises(TypeError, match="X has entries that are not numbers but text"):
+        ReLURegressor().fit(X.astype(str), y)
     with pytest.raises(NotFittedError):
         ReLURegressor().predict(X)

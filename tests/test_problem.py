@@ -38,6 +38,10 @@ def broken(values, where, what):
         ({"X": sparse.csr_matrix(X + 1j)}, TypeError, ["X", "complex", "real"]),
         ({"X": sparse.csr_matrix((0, 3))}, ValueError, ["X", "(0, 3)", "at least one row"]),
         ({"y": sparse.csr_matrix(X)}, TypeError, ["y", "sparse", "dense"]),
+        ({"X": X.astype(str)}, TypeError, ["X", "text"]),
+        ({"y": y.astype(str).astype(object)}, TypeError, ["y", "text"]),
+        ({"X": [[1.0, 2.0], [3.0]]}, ValueError, ["X", "ragged"]),
+        ({"y": np.ma.array(y, mask=y > 1)}, ValueError, ["y", "masked"]),
         ({"sample_weight": np.ones(29)}, ValueError, ["sample_weight", "29", "30"]),
         (
             {"sample_weight": broken(np.ones(30), 0, -1.0)},

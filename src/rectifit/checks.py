@@ -22,6 +22,7 @@ __all__ = [
     "check_outcome",
     "check_start",
     "check_weight",
+    "refuse_text",
     "row_blocks",
 ]
 
@@ -60,23 +61,39 @@ def check_array(values: object, name: str, dimensions: int) -> FloatArray:
     """A finite, non-empty, real array of the given dimension; float32 stays, all else becomes float64."""
     if hasattr(values, "toarray"):
         raise TypeError(f"{name} is a sparse matrix ({type(values).__name__}); a dense array is needed")
-    array = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name} is a masked array with masked entries; all entries must be present")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} is ragged; all of its rows must have the same length") from None
     if array.ndim != dimensions:
         wanted = "a table of shape (n_samples, n_features)" if dimensions == 2 else "one-dimensional"
         raise ValueError(f"{name} has shape {array.shape}; it must be {wanted}")
     if array.size == 0:
         raise ValueError(f"{name} has shape {array.shape} and is empty; at least one entry is needed")
+    refuse_text(array, name)
     if array.dtype == object:
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError):
-            raise TypeError(f"{name} has entries that are not numbers; it must be real numbers") from None
+            raise TypeError(
+                f"{name} has entries that are missing or not numbers; it must be real numbers"
+            ) from None
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} has dtype {array.dtype}; it must be real numbers")
     if array.dtype not in (np.float64, np.float32):
         array = array.astype(np.float64)
     _check_finite(array, name)
     return array
+
+
+def refuse_text(array: npt.NDArray[Any], name: str) -> None:
+    """Numbers written as text are text."""
+    if array.dtype.kind in "USmM" or (
+        array.dtype == object and any(isinstance(entry, str | bytes) for entry in array.flat)
+    ):
+        raise TypeError(f"{name} has entries that are not numbers but text or dates; it must be real numbers")
 
 
 def check_outcome(y: object, n_samples: int) -> Vector:
@@ -119,16 +136,20 @@ def check_active(active: object, n_samples: int) -> Mask:
 
 
 def check_start(start: Any, problem: Problem) -> tuple[Vector, float]:
-    """A start as (beta, intercept): such a pair, a solution that has both, or coefficients alone."""
+    """A start as (beta, intercept): such a pair, a solution or model that has both, or coefficients alone."""
     if hasattr(start, "beta") and hasattr(start, "intercept"):
         start = (start.beta, start.intercept)
-    if not (isinstance(start, tuple) and len(start) == 2):
+    elif hasattr(start, "coef_") and hasattr(start, "intercept_"):
+        start = (start.coef_, start.intercept_)
+    if not (isinstance(start, tuple | list) and len(start) == 2 and np.ndim(start[0]) == 1):
         start = (start, 0.0)
     beta = check_array(start[0], "start", dimensions=1).astype(np.float64)
     if beta.shape != (problem.n_features,):
         raise ValueError(
             f"start has {beta.size} coefficients; X has {problem.n_features} columns and needs as many"
         )
+    if np.ndim(start[1]) > 0 or not isinstance(start[1], Real | np.number):
+        raise TypeError(f"start has intercept {start[1]!r}; it must be a number")
     intercept = float(start[1])
     if not np.isfinite(intercept):
         raise ValueError(f"start has intercept {intercept}; it must be finite")

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from rectifit.checks import refuse_text
 from rectifit.methods import solve
 from rectifit.problem import Vector
 
@@ -110,12 +111,15 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         start : solution, pair (coef, intercept) or coefficients, optional
             Where to begin; the fit is never worse.
         """
+        for name, values in (("X", X), ("y", y)):
+            if isinstance(values, list | np.ndarray):
+                refuse_text(np.asarray(values), name)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         solution = solve(X, y, sample_weight=sample_weight, start=start, **self.get_params(deep=False))
         assert solution.problem is not None
-        self.coef_ = solution.beta
+        self.coef_ = solution.beta.copy()
         self.intercept_ = solution.intercept
         self.objective_ = solution.objective
         self.lower_bound_ = solution.certificate.lower_bound
@@ -130,7 +134,7 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """max(0, X coef_ + intercept_)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.solution_.predict(X)
+        return np.asarray(np.maximum(X @ self.coef_ + self.intercept_, 0.0))
 
     def __getstate__(self) -> dict[str, Any]:
         # A stored model does not carry its training data.

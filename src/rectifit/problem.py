@@ -133,12 +133,14 @@ class Problem:
         u = np.maximum(self.preactivation(beta, intercept), pieces.kinks(self.y, active))
         return float(self._total(u, beta))
 
-    def active_at(self, u: Vector) -> Mask:
+    def active_at(self, u: Vector, with_zeros: bool = False) -> Mask:
         """Positive samples with u > 0: the active set whose surrogate touches L there.
 
-        Less than rounding can make of an exact 0 counts as 0. A matrix u has one column per candidate.
+        Less than rounding can make of an exact 0 counts as 0, and samples at 0 may be in or out: L is touched
+        either way. A matrix u has one column per candidate.
         """
-        above: Mask = u > ROUNDING * np.abs(u).max(axis=0)
+        zero = ROUNDING * np.abs(u).max(axis=0)
+        above: Mask = u >= -zero if with_zeros else u > zero
         return (above.T & self.positive).T
 
     def gradient(self, beta: npt.ArrayLike, intercept: float = 0.0) -> tuple[Vector, float]:

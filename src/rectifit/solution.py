@@ -189,7 +189,8 @@ class Solution:
         )
         found = problem.objective(self.beta, self.intercept)
         _demand(
-            abs(found - self.objective) <= tolerance, f"the objective is {found!r}, not {self.objective!r}"
+            abs(found - self.objective) <= tolerance,
+            f"the objective is {found!r}, not {self.objective!r}, unless the data were changed since the fit",
         )
         reached = min((row.objective for row in self.trace), default=found)
         _demand(self.objective <= reached + tolerance, f"the trace has met {reached!r}, below the objective")

@@ -173,7 +173,7 @@ class Enumeration:
     ) -> Iterator[tuple[int, ...]]:
         """Sets of up to k - 1 members that leave the active set, and that matter."""
         m = self.members.size
-        for size in range(1, self.k):
+        for size in range(1, min(self.k, m - first)):
             for lead in combinations(range(first + 1, m), size - 1):
                 if self.search.is_over():
                     return

@@ -11,6 +11,7 @@ import numpy as np
 from rectifit.checks import check_count, check_number, check_start
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.auto import Auto
+from rectifit.methods.finds import Point
 from rectifit.methods.gd import GradientDescent
 from rectifit.methods.iterative import Iterative
 from rectifit.methods.multistart import Multistart
@@ -135,7 +136,9 @@ def solve(
         "batch": None if batch is None else check_count(batch, "batch", most=problem.n_samples),
     }
     stages = make_stages(method, options)
-    with Progress(check_count(verbose, "verbose", least=0)) as progress:
+    with Progress(
+        check_count(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0)
+    ) as progress:
         search = Search(
             problem,
             time_limit=None if time_limit is None else check_number(time_limit, "time_limit", above=0.0),
@@ -145,7 +148,7 @@ def solve(
             progress=progress,
         )
         if start is not None:
-            search.best = search.evaluate(*check_start(start, problem))
+            search.best = _evaluate_start(search, start)
         stopped = search.run(stages)
         if search.n_surrogates > 0 and search.best is not None:
             search.best = shorten(search, search.best) or search.best
@@ -172,9 +175,17 @@ def make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Stage]]
     return stages
 
 
+def _evaluate_start(search: Search, start: Any) -> Point:
+    with np.errstate(over="ignore", invalid="ignore"):
+        point = search.evaluate(*check_start(start, search.problem))
+    if not (np.isfinite(point.u).all() and np.isfinite(point.objective)):
+        raise ValueError("start has an objective that is not finite; smaller coefficients are needed")
+    return point
+
+
 def _check_splits(n_splits: Any, n_samples: int) -> int:
-    most = None if n_splits == DEFAULT_SPLITS else n_samples
-    return check_count(n_splits, "n_splits", most=most)
+    count = check_count(n_splits, "n_splits")
+    return count if count == DEFAULT_SPLITS else check_count(n_splits, "n_splits", most=n_samples)
 
 
 def _count_threads(n_jobs: Any) -> int:

@@ -5,13 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from rectifit.problem import Mask, Matrix, Problem, Vector
 from rectifit.surrogate import SurrogateSolution
 
-__all__ = ["Batch", "Finds"]
+__all__ = ["Batch", "Finds", "Point"]
+
+
+class Point(NamedTuple):
+    """Coefficients, their pre-activation, and the true objective there."""
+
+    beta: Vector
+    intercept: float
+    u: Vector
+    objective: float
 
 
 @dataclass(frozen=True)
@@ -31,8 +41,14 @@ class Batch:
         u = problem.preactivation(betas, intercepts)
         return cls(betas, intercepts, u, problem.objective_at(u, betas))
 
-    def __len__(self) -> int:
-        return int(self.intercepts.size)
+    def points(self) -> list[Point]:
+        """The same one by one."""
+        return [
+            Point(self.betas[:, e], intercept, self.u[:, e], objective)
+            for e, (intercept, objective) in enumerate(
+                zip(self.intercepts.tolist(), self.objectives.tolist(), strict=True)
+            )
+        ]
 
 
 @dataclass

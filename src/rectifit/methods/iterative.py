@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rectifit.methods.search import Point, Search
+from rectifit.methods.finds import Point
+from rectifit.methods.search import Search
 from rectifit.problem import Mask, Problem
 from rectifit.solution import Stop
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver

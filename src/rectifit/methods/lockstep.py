@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rectifit.methods.finds import Batch, Finds
-from rectifit.problem import Problem, Vector
+from rectifit.methods.finds import Finds
+from rectifit.problem import Mask, Problem, Vector
 from rectifit.surrogate import SurrogateSolver
 
 __all__ = ["Descents", "End", "descend_together"]
@@ -38,16 +38,19 @@ class Descents:
 def descend_together(
     problem: Problem,
     solver: SurrogateSolver,
-    batch: Batch,
+    actives: Mask,
+    objectives: Vector,
     *,
     max_iter: int,
     tol: float,
     visited: set[bytes],
     is_over: Callable[[], bool],
 ) -> Descents:
-    """Follow all points of a batch; `visited` are the active sets known so far, and grows."""
+    """Follow paths from some active sets, one per line, where the objectives are known or infinite.
+
+    `visited` are the active sets known so far, and grows.
+    """
     result = Descents()
-    actives, objectives = problem.active_at(batch.u).T, batch.objectives
     for _ in range(max_iter):
         new = []
         for line, active in enumerate(actives):
@@ -59,12 +62,16 @@ def descend_together(
             break
         actives, objectives = actives[new], objectives[new]
         batch = result.finds.see(problem, actives, solver.solve_each(actives))
-        following = problem.active_at(batch.u).T
-        goes_on = (following != actives).any(axis=1) & (objectives - batch.objectives > tol * objectives)
+        following, wider = problem.active_at(batch.u).T, problem.active_at(batch.u, with_zeros=True).T
+        falls = objectives - batch.objectives > tol * objectives
+        goes_on = (following != actives).any(axis=1) & falls
         for e in np.flatnonzero(~goes_on):
             length = float(np.linalg.norm(problem.root_weight * batch.u[:, e]))
             result.ends.append(
                 End(float(batch.objectives[e]), batch.betas[:, e], float(batch.intercepts[e]), length)
             )
+            # With samples exactly at 0 there is another active set to go on with.
+            if (wider[e] != following[e]).any():
+                following[e], goes_on[e] = wider[e], True
         actives, objectives = following[goes_on], batch.objectives[goes_on]
     return result

@@ -46,11 +46,13 @@ class Multistart:
 
         def follow(group: list[tuple[Vector, float]]) -> Descents:
             solver = solvers.get()
+            batch = Batch.evaluate(problem, group)
             try:
                 return descend_together(
                     problem,
                     solver,
-                    Batch.evaluate(problem, group),
+                    problem.active_at(batch.u).T,
+                    batch.objectives,
                     max_iter=self.max_iter,
                     tol=self.tol,
                     visited=set(),

@@ -9,18 +9,18 @@ import time
 from collections.abc import Iterable
 from functools import cached_property
 from threading import Event
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from rectifit.certificate import floor_bound
-from rectifit.methods.finds import Finds
+from rectifit.methods.finds import Finds, Point
 from rectifit.problem import Mask, Problem, Vector
 from rectifit.progress import Progress
 from rectifit.solution import Certificate, Solution, Stop, SurrogateMinimum, TraceRow
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver
 
-__all__ = ["Halt", "Point", "Search", "Stage"]
+__all__ = ["Halt", "Search", "Stage"]
 
 
 class Halt(Exception):  # noqa: N818 - it ends a search, and nothing is wrong
@@ -28,15 +28,6 @@ class Halt(Exception):  # noqa: N818 - it ends a search, and nothing is wrong
 
     def __init__(self, reason: Stop) -> None:
         self.reason = reason
-
-
-class Point(NamedTuple):
-    """Coefficients, their pre-activation, and the true objective there."""
-
-    beta: Vector
-    intercept: float
-    u: Vector
-    objective: float
 
 
 class Stage(Protocol):
@@ -170,8 +161,10 @@ class Search:
 
     def solution(self, method: str, stopped: Stop) -> Solution:
         """What was found. A search that was stopped before its first point has found the zero function."""
-        if self.best is None:
-            self.best = self.evaluate(np.zeros(self.problem.n_features), 0.0)
+        at = (np.zeros(self.problem.n_features), 0.0) if self.best is None else self.best[:2]
+        # Once more by itself, so that the number is the one that `Problem.objective` gives.
+        self.best = self.evaluate(np.array(at[0]), at[1])
+        self.best.beta.setflags(write=False)
         return Solution(
             beta=self.best.beta,
             intercept=self.best.intercept,
@@ -201,6 +194,8 @@ def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         random_state = random_state.randint(2**31)
     try:
+        if isinstance(random_state, bool):
+            raise TypeError
         return np.random.default_rng(0 if random_state is None else random_state)
     except (TypeError, ValueError):
         raise ValueError(

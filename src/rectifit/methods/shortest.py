@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rectifit.methods.search import Point, Search
+from rectifit.methods.finds import Point
+from rectifit.methods.search import Search
 from rectifit.problem import Matrix, Vector
+from rectifit.solution import ROUNDING, ROUNDING_OF_SUMS
 
 __all__ = ["shorten"]
 
@@ -22,6 +24,8 @@ __all__ = ["shorten"]
 MOST = 10_000_000
 # Directions with a singular value below this share of the largest are not determined.
 RANK = 1e-9
+# Smaller numbers, in units where rows and outcomes are of size 1, are rounding.
+NOISE = 1e-11
 
 
 def shorten(search: Search, point: Point) -> Point | None:
@@ -52,7 +56,8 @@ def shorten(search: Search, point: Point) -> Point | None:
     gamma = gamma + free @ _least_distance(-rest @ free, rest @ gamma)
     b, p = gamma * rows.scale / (largest * lengths), problem.n_features
     shorter = search.evaluate(b[:p], float(b[p:].sum()))
-    return shorter if shorter.objective <= point.objective + 1e-20 * problem.null_objective else None
+    slack = ROUNDING_OF_SUMS * point.objective + ROUNDING * problem.null_objective
+    return shorter if shorter.objective <= point.objective + slack else None
 
 
 def _is_regular(gram: Matrix) -> bool:
@@ -64,19 +69,19 @@ def _is_regular(gram: Matrix) -> bool:
 
 
 def _least_distance(G: Matrix, h: Vector) -> Vector:
-    """argmin |x| subject to G x >= h, which has a solution."""
+    """argmin |x| subject to G x >= h up to rounding, which has a solution."""
     from scipy.optimize import nnls
 
-    size = np.linalg.norm(np.column_stack([G, h]), axis=1)
-    some = size > 0.0
-    E = np.vstack([G.T, h])[:, some] / size[some]
-    f = np.zeros(E.shape[0])
-    f[-1] = 1.0
-    if not some.any() or not (h > 0.0).any():
-        return f[:-1]
+    # Rows that no x moves, and limits exactly at 0, are noise: they must not be magnified.
+    moves = np.linalg.norm(G, axis=1) > NOISE
+    G, h = G[moves], h[moves] - NOISE
+    x = np.zeros(G.shape[1])
+    if not (h > 0.0).any():
+        return x
+    E = np.vstack([G.T, h]) / np.linalg.norm(np.column_stack([G, h]), axis=1)
+    f = np.append(x, 1.0)
     try:
-        u, _ = nnls(E, f)
+        r = E @ nnls(E, f)[0] - f
     except RuntimeError:
-        return f[:-1]
-    r = E @ u - f
-    return -r[:-1] / r[-1] if r[-1] != 0.0 else f[:-1]
+        return x
+    return -r[:-1] / r[-1] if r[-1] != 0.0 else x

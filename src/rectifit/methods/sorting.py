@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifit.methods.finds import Batch, Point
 from rectifit.methods.order import ascending
-from rectifit.methods.search import Point, Search
+from rectifit.methods.search import Search
 from rectifit.problem import Mask, Problem
 from rectifit.solution import Stop
 
@@ -34,14 +35,16 @@ def split_sets(problem: Problem, n_splits: int) -> list[Mask]:
 
 def solve_splits(search: Search, n_splits: int) -> list[Point]:
     """Minimise all surrogates, a few at a time, and return their minimisers."""
-    sets, points = split_sets(search.problem, n_splits), []
+    sets, points = split_sets(search.problem, n_splits), list[Point]()
     size = search.solver.batch
     for first in range(0, len(sets), size):
         search.check()
         batch = np.array(sets[first : first + size])
-        for active, solution in zip(batch, search.solver.solve_each(batch), strict=True):
-            points.append(search.evaluate(solution.beta, solution.intercept))
-            search.take(active, solution, points[-1])
+        solutions = search.solver.solve_each(batch)
+        found = Batch.evaluate(search.problem, [(s.beta, s.intercept) for s in solutions]).points()
+        for active, solution, point in zip(batch, solutions, found, strict=True):
+            search.take(active, solution, point)
+        points += found
         search.report(len(points), len(sets))
     return points
 

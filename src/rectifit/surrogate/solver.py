@@ -84,6 +84,8 @@ class SurrogateSolver:
         start : solution, pair (beta, intercept) or coefficients, optional
             Where to begin; without it, at the solution of the question before.
         """
+        if np.ndim(active) != 1:
+            raise ValueError(f"active has shape {np.shape(active)}; it must be one mask over samples")
         return self.solve_each(active, start=start)[0]
 
     def solve_each(self, actives: npt.ArrayLike, start: Any = None) -> list[SurrogateSolution]:
