@@ -1,7 +1,6 @@
 import io
 import sys
 
-import numpy as np
 import pytest
 
 from rectifit import progress, solve
@@ -57,5 +56,5 @@ def test_silent_without_wish_or_terminal(monkeypatch, verbose, stream):
 def test_it_waits_before_it_shows_anything(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     with progress.Progress(1) as shown:
-        shown.update("sorting", 1, 2, np.inf)
+        shown.update("sorting", 1, 2)
     assert sys.stderr.getvalue() == ""

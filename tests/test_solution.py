@@ -107,7 +107,7 @@ def test_gaps():
     problem = Problem.from_data([[1.0]], [2.0])
 
     def gap(objective, bound, target=None):
-        return Certificate.from_bound(problem, objective, bound, target, 0.0)
+        return Certificate.from_bound(problem, objective, bound, target)
 
     assert gap(2.0, 1.0).gap == 0.5
     assert gap(2.0, 1.0).status == "bound_only"

@@ -241,8 +241,8 @@ def test_standing_still_is_overcome_by_moving_kinks(monkeypatch):
     # A kernel that gives up at the first step of length zero.
     run = descent._run
 
-    def impatient(terrain, kinks, carry, trust):
-        result, n_converged = run(terrain, kinks, carry, trust)
+    def impatient(terrain, kinks, carry, trust, restart=False):
+        result, n_converged = run(terrain, kinks, carry, trust, restart)
         if np.array_equal(kinks[0], pieces_in_place) and not trust:
             result.converged[:] = False
             n_converged = 0

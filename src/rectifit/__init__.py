@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rectifit.methods import solve
+from rectifit.methods import certify, solve
 from rectifit.problem import Problem
 from rectifit.solution import Certificate, Solution
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver, solve_surrogate
@@ -19,6 +19,7 @@ __all__ = [
     "SurrogateSolution",
     "SurrogateSolver",
     "__version__",
+    "certify",
     "solve",
     "solve_surrogate",
 ]

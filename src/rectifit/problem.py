@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,20 @@ import numpy.typing as npt
 from rectifit import pieces
 from rectifit.checks import check_design, check_number, check_outcome, check_weight, row_blocks
 
-__all__ = ["Mask", "Matrix", "Problem", "Vector"]
+__all__ = ["Mask", "Matrix", "Point", "Problem", "Vector"]
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+
+
+class Point(NamedTuple):
+    """Coefficients, their pre-activation, and the true objective there."""
+
+    beta: Vector
+    intercept: float
+    u: Vector
+    objective: float
 
 
 # Sums of products that should be 0 come out as large as this share of the largest.
@@ -119,6 +128,11 @@ class Problem:
         for block in row_blocks(*self.X.shape):
             u[block] = self.X[block].astype(np.float64) @ b
         return np.asarray(u + np.asarray(intercept))
+
+    def evaluate(self, beta: Vector, intercept: float = 0.0) -> Point:
+        """The true objective of a candidate, with all that goes with it."""
+        u = self.preactivation(beta, intercept)
+        return Point(beta, intercept, u, float(self.objective_at(u, beta)))
 
     def objective(self, beta: npt.ArrayLike, intercept: float = 0.0) -> float:
         """The true objective L, the plain weighted sum of squares plus the ridge term."""

@@ -37,13 +37,12 @@ class Progress:
         elif self._written:
             sys.stderr.write("\n")
 
-    def update(self, stage: str, done: int, total: int | None, objective: float) -> None:
-        """Tell how many steps of a stage are done, of how many if that is known, and the best objective."""
+    def update(self, text: str, done: int, total: int | None) -> None:
+        """Tell what runs, how many steps are done, and of how many if that is known."""
         now = time.perf_counter()
         if not self._on or now - self._shown_at < DELAY:
             return
         self._shown_at = now
-        text = f"{stage}, objective {objective:.6g}"
         if self._bar is None and not self._written:
             self._bar = _make_bar()
         if self._bar is None:

@@ -75,6 +75,7 @@ class Certificate:
     n_active, n_inactive, n_undecided : samples whose state in every better solution is proved, and the rest
     target_gap : the gap at which the status becomes "optimal"; None: 0
     null_objective : sum w y^2, against which rounding is measured
+    solution : of `certify`, the best solution known at the end
     """
 
     objective: float
@@ -89,6 +90,7 @@ class Certificate:
     n_undecided: int = 0
     target_gap: float | None = None
     null_objective: float = field(default=0.0, repr=False)
+    solution: Solution | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -97,28 +99,40 @@ class Certificate:
         closed = self.objective - self.lower_bound <= rounding
         return 0.0 if closed else (self.objective - self.lower_bound) / self.objective
 
+    def __str__(self) -> str:
+        """One sentence for people."""
+        where = "" if self.box is None else f", among coefficients of standardised size up to {self.box:g}"
+        if self.gap == 0.0:
+            return f"proved optimal{where}"
+        limit = "bound only: " if self.status == "bound_only" else ""
+        return f"{limit}no fit can be more than {100.0 * self.gap:.3g} % better{where}"
+
     @classmethod
     def from_bound(
-        cls, problem: Problem, objective: float, lower_bound: float, target_gap: float | None, seconds: float
+        cls,
+        problem: Problem,
+        objective: float,
+        lower_bound: float,
+        target_gap: float | None,
+        status: str = "bound_only",
+        **fields: Any,
     ) -> Certificate:
-        """The certificate of a lower bound without a search."""
-        lower_bound = min(lower_bound, objective)
+        """The certificate of a lower bound; the status is "optimal" where it is reached."""
         certificate = cls(
             objective,
-            lower_bound,
-            "bound_only",
-            seconds=seconds,
-            history=((seconds, objective, lower_bound),),
-            n_undecided=problem.n_samples,
+            min(lower_bound, objective),
+            status,
             target_gap=target_gap,
             null_objective=problem.null_objective,
+            **{"n_undecided": problem.n_samples} | fields,
         )
         return replace(certificate, status="optimal") if certificate.is_closed else certificate
 
     @property
     def is_closed(self) -> bool:
         """Whether the gap is at most the target gap, or zero up to rounding."""
-        return self.gap <= (self.target_gap or 0.0)
+        # A bound that was pushed just to the target may miss it by rounding.
+        return self.gap <= (self.target_gap or 0.0) * (1.0 + 1e-9)
 
 
 @dataclass(frozen=True, eq=False)

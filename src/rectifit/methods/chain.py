@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from rectifit.checks import check_count, check_number, check_start
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.auto import Auto
-from rectifit.methods.finds import Point
+from rectifit.methods.exact import TARGET_GAP, Exact
 from rectifit.methods.gd import GradientDescent
 from rectifit.methods.iterative import Iterative
 from rectifit.methods.multistart import Multistart
@@ -19,11 +19,11 @@ from rectifit.methods.search import Search, Stage
 from rectifit.methods.sgd import StochasticGradientDescent
 from rectifit.methods.shortest import shorten
 from rectifit.methods.sorting import Sorting
-from rectifit.problem import Problem
+from rectifit.problem import Point, Problem
 from rectifit.progress import Progress
-from rectifit.solution import Solution
+from rectifit.solution import Certificate, Solution
 
-__all__ = ["STAGES", "solve"]
+__all__ = ["STAGES", "certify", "solve"]
 
 STAGES: dict[str, Any] = {
     "auto": Auto,
@@ -33,6 +33,7 @@ STAGES: dict[str, Any] = {
     "gd": GradientDescent,
     "sgd": StochasticGradientDescent,
     "multistart": Multistart,
+    "exact": Exact,
 }
 # The default means at most so many splits; any other number must not exceed the number of samples.
 DEFAULT_SPLITS = 10
@@ -72,8 +73,8 @@ def solve(
     method : str, default="auto"
         Stages joined by +: the first starts from nothing, each next one from the best solution before it.
         "approximation" (A1, uses k), "sorting" (A2, n_splits), "iterative" (A3), "gd" (A4), "sgd" (A5),
-        "multistart" (the iterative method from n_starts starts) and "auto", the package's own choice: at
-        least as good as "sorting+iterative".
+        "multistart" (the iterative method from n_starts starts), "exact" (branch and bound down to
+        target_gap) and "auto", the package's own choice: at least as good as "sorting+iterative".
     sample_weight : array-like of shape (n_samples,), optional
     fit_intercept : bool, default=True
     alpha : float, default=0.0
@@ -95,7 +96,7 @@ def solve(
     batch : int, optional
         Batch of sgd; default: a tenth of the samples.
     target_gap : float, optional
-        Stop as soon as the certified gap is at most this.
+        Stop as soon as the certified gap is at most this. Default of "exact": 1e-4.
     time_limit : float, optional
         Seconds after which the best solution so far is returned.
     random_state : int, numpy Generator or RandomState, optional
@@ -155,6 +156,60 @@ def solve(
     solution = search.solution(method, stopped)
     _warn_if_dead(solution)
     return solution
+
+
+def certify(
+    X: Any,
+    y: Any,
+    solution_or_beta: Any = None,
+    *,
+    sample_weight: Any = None,
+    fit_intercept: bool = True,
+    alpha: float = 0.0,
+    time_limit: float | None = 10.0,
+    target_gap: float = TARGET_GAP,
+    verbose: int = 0,
+) -> Certificate:
+    """Prove how good a fit is.
+
+    Parameters
+    ----------
+    X, y, sample_weight, fit_intercept, alpha : the data, as for `solve`
+    solution_or_beta : solution, pair (beta, intercept) or coefficients, optional
+        The fit in question; without it, the one of `solve`.
+    time_limit : float, default=10
+        Seconds, or None for no limit.
+    target_gap : float, default=1e-4
+        The proof ends when no fit can be better by more than this share.
+    verbose : int, default=0
+        1 shows progress on a terminal.
+
+    Returns
+    -------
+    Certificate
+        Its `solution` is the best solution known at the end, never worse than the one given.
+
+    Examples
+    --------
+    >>> from rectifit.datasets import make_relu
+    >>> X, y, *_ = make_relu(100, 5, noise=0.3, random_state=0)
+    >>> certificate = certify(X, y, fit_intercept=False)
+    >>> certificate.status, certificate.gap <= 1e-4, certificate.box
+    ('optimal', True, None)
+    """
+    solution = solve(
+        X,
+        y,
+        "exact",
+        sample_weight=sample_weight,
+        fit_intercept=fit_intercept,
+        alpha=alpha,
+        start=solution_or_beta,
+        target_gap=target_gap,
+        time_limit=time_limit,
+        verbose=verbose,
+    )
+    return replace(solution.certificate, solution=solution)
 
 
 def make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Stage]]:

@@ -5,23 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from rectifit.problem import Mask, Matrix, Problem, Vector
+from rectifit.problem import Mask, Matrix, Point, Problem, Vector
 from rectifit.surrogate import SurrogateSolution
 
-__all__ = ["Batch", "Finds", "Point"]
-
-
-class Point(NamedTuple):
-    """Coefficients, their pre-activation, and the true objective there."""
-
-    beta: Vector
-    intercept: float
-    u: Vector
-    objective: float
+__all__ = ["Batch", "Finds"]
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rectifit.methods.finds import Point
 from rectifit.methods.search import Search
-from rectifit.problem import Mask, Problem
+from rectifit.problem import Mask, Point, Problem
 from rectifit.solution import Stop
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver
 
@@ -40,15 +39,14 @@ def majorise(
     active = problem.active_at(start.u)
     for t in range(max_iter):
         solution = solver.solve(active, start=begin if t == 0 else None)
-        u = problem.preactivation(solution.beta, solution.intercept)
-        now = float(problem.objective_at(u, solution.beta))
-        yield Step(active, solution, Point(solution.beta, solution.intercept, u, now))
-        following = problem.active_at(u)
+        point = problem.evaluate(solution.beta, solution.intercept)
+        yield Step(active, solution, point)
+        following = problem.active_at(point.u)
         if np.array_equal(following, active):
             return Stop.REPEATED
-        if objective - now <= tol * objective:
+        if objective - point.objective <= tol * objective:
             return Stop.LITTLE
-        active, objective = following, now
+        active, objective = following, point.objective
     return Stop.MAX_ITER
 
 

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from rectifit.certificate import floor_bound
-from rectifit.methods.finds import Finds, Point
-from rectifit.problem import Mask, Problem, Vector
+from rectifit.methods.finds import Finds
+from rectifit.problem import Mask, Point, Problem, Vector
 from rectifit.progress import Progress
 from rectifit.solution import Certificate, Solution, Stop, SurrogateMinimum, TraceRow
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver
@@ -59,6 +59,9 @@ class Search:
         self.least: SurrogateMinimum | None = None
         self.lower_bound = floor_bound(problem)
         self.guarantee: float | None = None
+        # What a search for a proof adds to the certificate.
+        self.proof: dict[str, Any] = {}
+        self.history: list[tuple[float, float, float]] = []
         self.n_iter = self.n_surrogates = 0
         self.abandoned = Event()
         self._progress = progress or Progress(0)
@@ -103,14 +106,17 @@ class Search:
         if self.target_gap is not None and self.best is not None and self._certificate().is_closed:
             raise Halt(Stop.TARGET)
 
+    def note(self, text: str, done: int) -> None:
+        """Show a line of progress."""
+        self._progress.update(text, done, None)
+
     def is_proved(self) -> bool:
         """Whether the best point is at its lower bound, up to rounding."""
         return self.best is not None and self._certificate().gap == 0.0
 
     def evaluate(self, beta: Vector, intercept: float) -> Point:
         """The true objective of a candidate."""
-        u = self.problem.preactivation(beta, intercept)
-        return Point(beta, intercept, u, float(self.problem.objective_at(u, beta)))
+        return self.problem.evaluate(beta, intercept)
 
     def offer(self, point: Point) -> bool:
         """Keep the point if it is the best so far, as the next step of the stage in the trace."""
@@ -157,7 +163,7 @@ class Search:
     def report(self, done: int, total: int | None = None) -> None:
         """Show progress, where it is wanted."""
         objective = np.inf if self.best is None else self.best.objective
-        self._progress.update(self._stage, done, total, objective)
+        self._progress.update(f"{self._stage}, objective {objective:.6g}", done, total)
 
     def solution(self, method: str, stopped: Stop) -> Solution:
         """What was found. A search that was stopped before its first point has found the zero function."""
@@ -184,8 +190,14 @@ class Search:
 
     def _certificate(self) -> Certificate:
         assert self.best is not None
+        history = (*self.history, (self.seconds, self.best.objective, self.lower_bound))
         return Certificate.from_bound(
-            self.problem, self.best.objective, self.lower_bound, self.target_gap, self.seconds
+            self.problem,
+            self.best.objective,
+            self.lower_bound,
+            self.target_gap,
+            history=history,
+            **self.proof,
         )
 
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rectifit.methods.finds import Point
 from rectifit.methods.search import Search
-from rectifit.problem import Matrix, Vector
+from rectifit.problem import Matrix, Point, Vector
 from rectifit.solution import ROUNDING, ROUNDING_OF_SUMS
 
 __all__ = ["shorten"]

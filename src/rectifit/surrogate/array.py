@@ -175,7 +175,7 @@ class ArrayEngine:
         else:
             far_slope = last.residual - last.slopes[near] @ Z
         terrain = Terrain(
-            Z, np.ascontiguousarray(Z.T), rows.norms[near], rows.y[near], u_near, far_slope, far_gram
+            Z, np.ascontiguousarray(Z.T), rows.norms[near], rows.y[near], u_near, far_slope[None], far_gram
         )
         carry = Carry(np.zeros(q), u_near.copy(), state, self._gram + rows.ridge, np.zeros(q))
         found = descend(terrain, kink[near][None], carry)

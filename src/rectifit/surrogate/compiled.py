@@ -28,7 +28,9 @@ class CompiledEngine:
         self._Zt = np.ascontiguousarray(self._Z.T)
         self._Tt = np.ascontiguousarray(rows.T.T)
         self._At = np.ascontiguousarray(rows.columns(slice(None)).T)
-        self._terrain = Terrain(self._Z, self._Zt, rows.norms, rows.y, np.zeros(n), np.zeros(q), rows.ridge)
+        self._terrain = Terrain(
+            self._Z, self._Zt, rows.norms, rows.y, np.zeros(n), np.zeros((1, q)), rows.ridge
+        )
         self._carry = Carry(
             delta=np.zeros(q),
             u=np.zeros(n),

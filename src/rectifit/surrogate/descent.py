@@ -25,14 +25,17 @@ SPREADS = (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-6, 1e-5)
 
 
 class Terrain(NamedTuple):
-    """What is minimised, but for the kinks: background quadratic, rows and outcomes (see kernel.py)."""
+    """What is minimised, but for the kinks: background quadratic, rows and outcomes (see kernel.py).
+
+    slope has one line, or one per problem.
+    """
 
     Z: Matrix
     Zt: Matrix
     norms: Vector
     y: Vector
     u0: Vector
-    slope: Vector
+    slope: Matrix
     curvature: Matrix
 
 
@@ -57,17 +60,25 @@ class Descent(NamedTuple):
     converged: Mask
 
 
-def descend(terrain: Terrain, kinks: Matrix, carry: Carry) -> Descent:
-    """Minimise one problem per line of kinks, each from the end of the one before it."""
-    descent, n_converged = _run(terrain, kinks, carry, trust=False)
-    if n_converged < len(kinks):
+def descend(terrain: Terrain, kinks: Matrix, carry: Carry, restart: bool = False) -> Descent:
+    """Minimise one problem per line of kinks and of slopes, each from the end of the one before it.
+
+    With `restart`, all from the point that is carried in.
+    """
+    descent, n_converged = _run(terrain, kinks, carry, trust=False, restart=restart)
+    if n_converged < len(descent.converged):
         for line in np.flatnonzero(~descent.converged):
-            _untangle(terrain, kinks[line], carry, descent, int(line))
+            alone = terrain._replace(slope=terrain.slope[min(line, len(terrain.slope) - 1)][None])
+            _untangle(alone, kinks[min(line, len(kinks) - 1)], carry, descent, int(line))
     return descent
 
 
-def _run(terrain: Terrain, kinks: Matrix, carry: Carry, trust: bool) -> tuple[Descent, int]:
-    (k, n), q = kinks.shape, carry.delta.size
+def _run(
+    terrain: Terrain, kinks: Matrix, carry: Carry, trust: bool, restart: bool = False
+) -> tuple[Descent, int]:
+    k, n, q = max(len(kinks), len(terrain.slope)), kinks.shape[1], carry.delta.size
+    # Copies only where they are used.
+    first = Carry(*(part.copy() for part in carry)) if restart else carry
     descent = Descent(
         np.empty((k, q)),
         np.empty((k, n), dtype=np.int8),
@@ -82,6 +93,8 @@ def _run(terrain: Terrain, kinks: Matrix, carry: Carry, trust: bool) -> tuple[De
         # No search that makes progress comes near this.
         1000 + 100 * q,
         trust,
+        restart,
+        *first[:4],
         *carry,
         *descent,
     )

@@ -1,6 +1,6 @@
 """Compiled core: minimise a background quadratic plus a sum of pieces, exactly, by a finite method.
 
-    minimise over delta   slope0'delta + delta' B delta + sum_i piece_i(u0_i + z_i'delta)
+    minimise over delta   slope'delta + delta' B delta + sum_i piece_i(u0_i + z_i'delta)
 
 Each row is on its quadratic, on its constant, or HELD at its kink (u_i = c_i). One step:
 
@@ -302,11 +302,16 @@ def minimise(
     norms,
     y,
     u0,
-    slope0,
+    slopes0,
     B,
     kinks,
     max_steps,
     trust,
+    restart,
+    first_delta,
+    first_u,
+    first_state,
+    first_G,
     delta,
     u,
     state,
@@ -319,7 +324,10 @@ def minimise(
     steps,
     converged,
 ):
-    """Solve one problem per line of `kinks`, each from the states and the solution of the one before it.
+    """Solve one problem per line of `kinks` and of `slopes0`, the slopes of the background.
+
+    Where one of the two has a single line, that is for all. Each starts from the states and the solution of
+    the one before it, or, with `restart`, all from the first ones.
 
     Carried from line to line, and changed: delta, u = u0 + Z delta, state, G (lower triangle of B plus the
     Gram matrix of the rows that are not FLAT) and largest (its diagonal's largest values since it was built).
@@ -337,8 +345,15 @@ def minimise(
     noticeable = 1e-14 * max(dot(y, y), 1e-300)
     negligible = 1e-6 * noticeable
     n_converged = 0
-    for line in range(kinks.shape[0]):
-        c, L = kinks[line], factors[line]
+    for line in range(factors.shape[0]):
+        c, L = kinks[min(line, kinks.shape[0] - 1)], factors[line]
+        slope0 = slopes0[min(line, slopes0.shape[0] - 1)]
+        if restart:
+            for i in range(n):
+                u[i], state[i] = first_u[i], first_state[i]
+            for j in range(q):
+                delta[j] = first_delta[j]
+                copy_row(first_G, j, G, j)
         # stale: u and g are to be computed from the data; fresh: nothing has moved since they were.
         stale, fresh, factored, at_minimum, done = True, True, False, False, False
         # eager: how often rows may still be released, all at once, before a minimum is reached.

@@ -1,0 +1,199 @@
+"""The search over signs: which samples are on, which are off.
+
+A node is a region: kinds and intervals of samples that hold for all better solutions in it. The root is tightened by
+tilts of the plain convex relaxation, by the ascent in c, whose ellipsoids settle most signs, and by tilts of its
+relaxation, as long as that pays. What is left is split at a free sample, best bound first. A node whose bound
+reaches the cutoff holds nothing better and is dropped, so at any time
+
+    min L >= min(cutoff, bounds of all open nodes).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np
+
+from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
+from rectifit.certificate.incumbent import Incumbent
+from rectifit.certificate.reduction import Reduced
+from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
+from rectifit.certificate.tighten import decide, shrink_by_tilts
+from rectifit.certificate.transfer import Transfer, first_transfer
+from rectifit.problem import Vector
+
+__all__ = ["SignSearch"]
+
+# Steps of the ascent at the root, in its later rounds, and at other nodes.
+ROOT_STEPS, ROUND_STEPS, NODE_STEPS = 400, 150, 40
+MAX_ROUNDS = 25
+# A round pays if it leaves less than this share of the gap, or settles at least this share of the free samples.
+PAYS, SETTLES = 0.95, 0.03
+
+
+@dataclass(order=True)
+class Node:
+    """A region with a bound, and where its relaxation was last minimised."""
+
+    bound: float
+    order: int
+    region: Region = field(compare=False)
+    c: Vector = field(compare=False)
+    start: Start = field(compare=False)
+
+
+class SignSearch:
+    """Best-first search; `target` says from an objective value down to which value a proof must reach."""
+
+    def __init__(
+        self,
+        reduced: Reduced,
+        incumbent: Incumbent,
+        target: Callable[[float], float],
+        is_over: Callable[[], bool],
+        report: Callable[[], None],
+    ) -> None:
+        self.reduced, self.incumbent = reduced, incumbent
+        self.target, self.is_over, self.report = target, is_over, report
+        self.transfer = Transfer(reduced.Z, reduced.y, reduced.ridge, incumbent.offer, is_over)
+        self.n_nodes = 0
+        self.region = self._whole()
+        # Samples with y <= 0 cost at least y^2.
+        self._proved = float(np.square(reduced.y[reduced.y <= 0.0]).sum()) * (1.0 - 1e-12)
+        self._open: list[Node] = []
+        self._current: Node | None = None
+        self._leaves = np.inf
+        self._order = count()
+
+    @property
+    def cutoff(self) -> float:
+        return self.target(self.incumbent.value)
+
+    @property
+    def lower_bound(self) -> float:
+        """What is proved so far, in reduced units."""
+        if self.n_nodes == 0:
+            return min(self._proved, self.cutoff)
+        current = [] if self._current is None else [self._current]
+        least = min((node.bound for node in (*self._open, *current)), default=np.inf)
+        return min(self.cutoff, max(self._proved, min(least, self._leaves)))
+
+    @property
+    def n_open(self) -> int:
+        return len(self._open)
+
+    def run(self) -> bool:
+        """Search until the gap is closed (True) or the time is up."""
+        root = self._root() if self.reduced.y.size else None
+        self.n_nodes = 1
+        self._open = [] if root is None else [root]
+        while self._open:
+            if self.is_over():
+                return False
+            if self._open[0].bound >= self.cutoff:
+                self._open = []
+                break
+            # Until its children are there, an interrupted node counts as open.
+            self._current = self._open[0]
+            heapq.heappop(self._open)
+            self._expand(self._current)
+            self._current = None
+            self.report()
+        return self._leaves >= self.cutoff
+
+    def _whole(self) -> Region:
+        n = self.reduced.y.size
+        kind = np.where(self.reduced.y > 0.0, FREE, CONVEX).astype(np.int8)
+        return Region(kind, np.full(n, -np.inf), np.full(n, np.inf))
+
+    def _relax(self, region: Region, c: Vector) -> Relaxation:
+        return Relaxation(self.reduced.Z, self.reduced.y, self.reduced.ridge, region, c)
+
+    def _root(self) -> Node | None:
+        """Tighten and bound the whole; None if that closes it."""
+        reduced, region = self.reduced, self.region
+        n, q = reduced.Z.shape
+        start = Start(np.zeros(q))
+        relaxation = self._relax(region, np.zeros(n))
+        base = relaxation.minimise(start)._replace(value=self._proved)
+        if shrink_by_tilts(region, reduced.Z, relaxation, base, self.cutoff) < 0:
+            return None
+        c, before, left = first_transfer(region), np.inf, n
+        for turn in range(MAX_ROUNDS):
+            room = max(self.incumbent.value - self._proved, 1e-6 * self.incumbent.value)
+            mu = 0.3 * (self.incumbent.value if turn == 0 else room) / q
+            steps = ROOT_STEPS if turn == 0 else ROUND_STEPS
+            ascent = self.transfer.ascend(region, c, start, self.cutoff, mu, 0.01 * room / q, steps)
+            if ascent.closed:
+                return None
+            if ascent.best.value == -np.inf:
+                break
+            c, start = ascent.c, ascent.best.start
+            self._proved = max(self._proved, min(ascent.best.value, self.cutoff))
+            self.report()
+            relaxation = self._relax(region, c)
+            base = relaxation.minimise(start)
+            if base.value >= self.cutoff:
+                return None
+            if self.is_over():
+                break
+            if base.value > -np.inf and shrink_by_tilts(region, reduced.Z, relaxation, base, self.cutoff) < 0:
+                return None
+            room, free = self.incumbent.value - self._proved, int(np.count_nonzero(region.kind == FREE))
+            if turn > 0 and room > PAYS * before and left - free < SETTLES * left:
+                break
+            before, left = room, free
+        return Node(self._proved, next(self._order), region, c, start)
+
+    def _expand(self, node: Node) -> None:
+        """Bound a node better, and split it if it may hold something better."""
+        self.n_nodes += 1
+        q = self.reduced.Z.shape[1]
+        bound = self._plain(node)
+        if self.n_nodes > 2:
+            room = max(self.incumbent.value - max(node.bound, bound.value), 1e-9 * self.incumbent.value)
+            ascent = self.transfer.ascend(
+                node.region, node.c, node.start, self.cutoff, 0.1 * room / q, 0.01 * room / q, NODE_STEPS
+            )
+            if ascent.closed:
+                return
+            if ascent.best.value > bound.value:
+                bound, node.c = ascent.best, ascent.c
+        self.incumbent.offer(bound.b)
+        value = max(node.bound, bound.value)
+        if value >= self.cutoff:
+            return
+        free = np.flatnonzero(node.region.kind == FREE)
+        if free.size == 0:
+            self._leaves = min(self._leaves, max(value, self._plain(node).value))
+            return
+        sample = self._branching_sample(node, bound, free)
+        for kind in (ON, OFF):
+            region = node.region.copy()
+            region.kind[sample] = kind
+            if kind == ON:
+                region.l[sample] = max(region.l[sample], 0.0)
+            else:
+                region.U[sample] = min(region.U[sample], 0.0)
+            if decide(region) >= 0:
+                heapq.heappush(self._open, Node(value, next(self._order), region, node.c.copy(), bound.start))
+
+    def _plain(self, node: Node) -> Bound:
+        """The relaxation without any transfer: exact where no sample is free."""
+        return self._relax(node.region, np.zeros_like(node.c)).minimise(Start(node.start.b))
+
+    def _branching_sample(self, node: Node, bound: Bound, free: np.ndarray) -> int:
+        """The free sample whose loss the relaxation misses most; without intervals, the largest outcome."""
+        y, u = self.reduced.y, bound.u
+        if not np.isfinite(node.region.l[free]).all():
+            return int(free[np.argmax(y[free])])
+        env = self._relax(node.region, node.c).envelopes
+        line = env.constant + env.slope * u - node.c * u * u
+        on_chord = (u > env.a) & (u < env.t)
+        missed = np.where(on_chord, np.square(np.maximum(u, 0.0) - y) - line, 0.0)
+        if missed[free].max() <= 0.0:
+            return int(free[np.argmin(np.abs(u[free]))])
+        return int(free[np.argmax(missed[free])])

@@ -1,0 +1,39 @@
+"""The best solution known during a search, and how it gets better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rectifit.certificate.reduction import Reduced
+from rectifit.problem import Point, Problem, Vector
+
+__all__ = ["Incumbent"]
+
+
+class Incumbent:
+    """Keeps the best point; every candidate is polished first, once per active set."""
+
+    def __init__(
+        self, problem: Problem, reduced: Reduced, best: Point, polish: Callable[[Point], Point]
+    ) -> None:
+        self.problem, self.reduced, self.best = problem, reduced, best
+        self._polish = polish
+        self._tried: set[bytes] = set()
+
+    @property
+    def value(self) -> float:
+        """The best objective in reduced units."""
+        return self.reduced.value(self.best.objective)
+
+    def offer(self, b: Vector) -> None:
+        """Take a point in reduced coordinates as a candidate."""
+        start = self.problem.evaluate(*self.reduced.coefficients(b))
+        key = np.packbits(self.problem.active_at(start.u)).tobytes()
+        if key in self._tried:
+            return
+        self._tried.add(key)
+        for point in (start, self._polish(start)):
+            if point.objective < self.best.objective:
+                self.best = point

@@ -1,0 +1,210 @@
+"""Minimise a convex relaxation exactly, and turn any approximate minimum into a lower bound.
+
+The relaxation R(b) = sum_i e_i(z_i'b) + b'ridge b + tilt'b is a quadratic with matrix
+
+    C = ridge - sum_i c_i z_i z_i'
+
+plus lines plus pieces that the surrogate's kernel knows: constant left of a kink and quadratic right of it.
+An envelope has one such piece for its right branch, and, on the mirrored row, one for its left branch.
+
+Lower bound. At any b take slopes lambda_i that the envelopes may have, and the supporting lines with these slopes;
+the envelope of a sample that is ON is its own second-order expansion. With g the gradient of all this at b and
+
+    K = C + sum over ON of (1 + c_i) z_i z_i'
+
+every t has R(b + t) >= S + g't + t'Kt, where S is the value of the supporting functions at b. If K is positive
+definite the right side is at least
+
+    S - g'K^-1 g / 4,
+
+a lower bound of R, and of the true loss of all coefficients that the kinds, l and U allow. It does not matter whether
+b is the minimum. It also follows that coefficients with a loss of at most `cutoff` lie in the ellipsoid
+
+    (b' - b'_0)'K(b' - b'_0) <= cutoff - bound,     b'_0 = b - K^-1 g / 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from rectifit.certificate.envelope import FREE, ON, Envelopes, Kinds, make_envelopes
+from rectifit.problem import Mask, Matrix, Vector
+from rectifit.surrogate import kernel
+from rectifit.surrogate.bound import EPS, mend_slopes
+from rectifit.surrogate.descent import Carry, Descent, Terrain, descend
+
+__all__ = ["Bound", "Region", "Relaxation", "Start"]
+
+# K counts as singular where its Cholesky pivots fall below this, in whitened coordinates.
+SINGULAR = 1e-11
+# Curvature that leads out of flat places.
+GUIDE = 1e-3
+# A residual outside the range of the curved pieces means that the relaxation has no minimum.
+NO_REMAINDER = 1e-12
+
+
+@dataclass
+class Region:
+    """What is known of all better solutions: kinds of samples and bounds of their u."""
+
+    kind: Kinds
+    l: Vector  # noqa: E741
+    U: Vector
+
+    def copy(self) -> Region:
+        return Region(self.kind.copy(), self.l.copy(), self.U.copy())
+
+
+class Start(NamedTuple):
+    """Where a minimisation begins: a point, and what the kernel knew there, of which relaxation."""
+
+    b: Vector
+    carry: Carry | None = None
+    owner: Relaxation | None = None
+
+    def curvature(self) -> Matrix:
+        """The matrix of the quadratic around the point."""
+        assert self.carry is not None
+        lower = np.tril(self.carry.gram)
+        return lower + np.tril(lower, -1).T
+
+
+class Bound(NamedTuple):
+    """A lower bound, where it was found, and the ellipsoid that goes with it: centre and factor of K."""
+
+    value: float
+    b: Vector
+    u: Vector
+    factor: Matrix | None
+    centre: Vector
+    start: Start
+
+
+class Relaxation:
+    """The relaxation for one region and one choice of c."""
+
+    def __init__(self, Z: Matrix, y: Vector, ridge: Matrix, region: Region, c: Vector) -> None:
+        self.Z, self.y, self.c, self.region = Z, y, c, region
+        self.C: Matrix = ridge - (Z.T * c) @ Z
+        self.envelopes: Envelopes = make_envelopes(region.kind, y, region.l, region.U, c)
+        self._build_rows()
+
+    def _build_rows(self) -> None:
+        env, kind, y, c = self.envelopes, self.region.kind, self.y, self.c
+        on = kind == ON
+        root = np.sqrt(np.where(on, 1.0 + c, env.right))
+        self._left = np.flatnonzero((env.left > 0.0) & (kind == FREE))
+        mirrored = np.sqrt(env.left[self._left])
+        kink = np.where(on, -np.inf, root * env.t)
+        outcome = np.where(on, y / root, root * env.t - env.jump / (2.0 * root))
+        self._scale = np.concatenate([root, -mirrored])
+        self._kink = np.concatenate([kink, -mirrored * env.a[self._left]])
+        self._outcome = np.concatenate([outcome, -mirrored * env.a[self._left]])
+        rows = np.concatenate([self.Z, self.Z[self._left]]) if self._left.size else self.Z
+        self._rows = rows * self._scale[:, None]
+        slope = np.where(on, 0.0, env.slope)
+        self._slope = slope @ self.Z
+        # A kernel piece is y'^2 left of its kink, an envelope's is 0; ON samples are y^2 - y'^2 above theirs.
+        self._constant = float(np.where(on, y * y - outcome * outcome, env.constant).sum())
+        held = self._rows[: y.size][on]
+        self.K: Matrix = self.C + held.T @ held
+
+    def minimise(self, start: Start) -> Bound:
+        """Minimise from a start, and bound; minus infinity where there is no minimum."""
+        C = self.C
+        if self._factor is None:
+            # Where all pieces are flat there is no way to go; a little curvature leads away from there.
+            guided = self._descend(start, self._slope[None], C + GUIDE * np.eye(len(C)))[0]
+            start = Start(guided.deltas[0])
+        found, carry = self._descend(start, self._slope[None], C)
+        values, shifts = self._bounds(found.deltas, found.slopes, self._slope[None])
+        b = found.deltas[0]
+        return Bound(float(values[0]), b, self.Z @ b, self._factor, b - shifts[0], Start(b, carry, self))
+
+    def minimise_tilted(self, start: Start, tilts: Matrix) -> tuple[Vector, Matrix]:
+        """Bounds of min R + tilt'b, one per line of tilts, all from one start, and where they were found."""
+        slopes = self._slope + tilts
+        # Without definite curvature a little of it, which the bound knows nothing of, keeps minima in reach.
+        C = self.C if self._factor is not None else self.C + GUIDE * np.eye(len(self.C))
+        found = self._descend(start, slopes, C)[0]
+        return self._bounds(found.deltas, found.slopes, slopes)[0], found.deltas
+
+    def _descend(self, start: Start, slopes: Matrix, C: Matrix) -> tuple[Descent, Carry]:
+        rows, kink, n = self._rows, self._kink, self.y.size
+        if start.carry is not None and start.owner is self and C is self.C:
+            carry = Carry(*(part.copy() for part in start.carry))
+        else:
+            u = rows @ start.b
+            state = (u > kink).astype(np.int8)
+            if start.carry is not None:
+                # Rows that were held at their kink are likely to be there again.
+                held = (start.carry.state[:n] == kernel.HELD) & (np.abs(u[:n] - kink[:n]) <= kernel.HOLD_TOL)
+                state[:n][held] = kernel.HELD
+            inside = rows[state != kernel.FLAT]
+            carry = Carry(start.b.copy(), u, state, C + inside.T @ inside, np.zeros(start.b.size))
+        terrain = Terrain(rows, self._columns, self._norms, self._outcome, np.zeros(kink.size), slopes, C)
+        return descend(terrain, kink[None], carry, restart=len(slopes) > 1), carry
+
+    @cached_property
+    def _columns(self) -> Matrix:
+        return np.ascontiguousarray(self._rows.T)
+
+    @cached_property
+    def _norms(self) -> Vector:
+        return np.sqrt(np.einsum("ij,ij->i", self._rows, self._rows))
+
+    def _bounds(self, points: Matrix, multipliers: Matrix, slopes: Matrix) -> tuple[Vector, Matrix]:
+        """Lower bounds from points in lines, with slopes of the pieces there, and K^-1 g / 2."""
+        pieces = points @ self._columns
+        lam = np.where(self._whole, 2.0 * (pieces - self._outcome), np.maximum(multipliers, 0.0))
+        turned = points @ self.C
+        g = slopes + 2.0 * turned + lam @ self._rows
+        if self._factor is None:
+            values = [self._dual_value(b, m, h, s) for b, m, h, s in zip(points, lam, g, slopes, strict=True)]
+            return np.array(values), np.zeros_like(points)
+        v = solve_triangular(self._factor, g.T, lower=True, check_finite=False)
+        shifts = 0.5 * solve_triangular(self._factor, v, lower=True, trans=1, check_finite=False).T
+        support = self._support(pieces, lam) + np.einsum("ij,ij->i", points, turned + slopes)
+        return support - 0.25 * np.einsum("ij,ij->j", v, v), shifts
+
+    @cached_property
+    def _whole(self) -> Mask:
+        """Pieces without a kink."""
+        return self._kink == -np.inf
+
+    @cached_property
+    def _factor(self) -> Matrix | None:
+        """Cholesky factor of K, None where it is singular."""
+        try:
+            factor = np.linalg.cholesky(self.K)
+        except np.linalg.LinAlgError:
+            return None
+        return factor if factor.diagonal().min() ** 2 > SINGULAR else None
+
+    def _support(self, pieces: Matrix, lam: Matrix) -> Vector:
+        """Values of the supporting functions with slopes lam, less what rounding may have added."""
+        y, whole = self._outcome, self._whole
+        kink = np.where(whole, 0.0, self._kink)
+        jump = np.where(whole, -np.inf, 2.0 * (kink - y))
+        # Conjugate of the piece that is 0 left of its kink, or of the whole quadratic.
+        above = (0.25 * lam + y) * lam + np.where(whole, 0.0, np.square(kink - y))
+        conjugate = np.where(lam > jump, above, lam * kink)
+        products = lam * pieces
+        size = np.abs(products).sum(axis=-1) + np.abs(conjugate).sum(axis=-1) + abs(self._constant)
+        total = (products - conjugate).sum(axis=-1) + self._constant
+        return np.asarray(total - EPS * (8.0 + self.Z.shape[1]) * size)
+
+    def _dual_value(self, b: Vector, lam: Vector, g: Vector, slope: Vector) -> float:
+        """The bound of surrogate/bound.py, for relaxations that only their curved pieces make definite."""
+        sloped = lam > 0.0
+        used = self._rows[self._whole | sloped]
+        mended = mend_slopes(self._rows, sloped & ~self._whole, lam, g, self.C + used.T @ used)
+        if mended.remainder > NO_REMAINDER * (1.0 + float(np.abs(lam).sum())):
+            return -np.inf
+        support = self._support(self._rows @ b, mended.slopes) + b @ (self.C @ b + slope)
+        return float(support) - mended.decrement

@@ -1,0 +1,113 @@
+"""What a bound says about all better solutions: intervals of u, and so which samples are on or off.
+
+Ellipsoid. Coefficients with a loss of at most cutoff lie in (b - b_0)'K(b - b_0) <= cutoff - bound
+(relaxation.py), so their u_i is within sqrt((cutoff - bound) z_i'K^-1 z_i) of z_i'b_0.
+
+Tilting. For any direction v and tau > 0 such coefficients have v'b >= (min_b [R(b) + tau v'b] - cutoff) / tau.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
+from rectifit.certificate.relaxation import Bound, Region, Relaxation
+from rectifit.problem import Matrix, Vector
+
+__all__ = ["decide", "shrink_by_box", "shrink_by_coordinates", "shrink_by_ellipsoid", "shrink_by_tilts"]
+
+# Intervals are widened by this much against rounding, relative and in units of y.
+RELATIVE, ABSOLUTE = 1e-7, 1e-9
+# Tilts that are minimised in one call.
+TOGETHER = 64
+
+
+def decide(region: Region) -> int:
+    """Turn samples whose interval has one sign ON or OFF. Returns how many, or -1 if nothing can be better."""
+    if bool((region.l > region.U).any()):
+        return -1
+    open_ = (region.kind == FREE) | (region.kind == CONVEX)
+    on, off = open_ & (region.l >= 0.0), open_ & (region.U <= 0.0)
+    region.kind[on] = ON
+    region.kind[off & ~on] = OFF
+    return int(np.count_nonzero(on | off))
+
+
+def shrink_by_ellipsoid(region: Region, Z: Matrix, bound: Bound, cutoff: float) -> int:
+    """Intervals of u from the ellipsoid of a bound; as `decide`."""
+    if bound.factor is None:
+        return 0
+    W = solve_triangular(bound.factor, Z.T, lower=True, check_finite=False)
+    room = max(cutoff - bound.value, 0.0)
+    radius = np.sqrt(room * np.einsum("ij,ij->j", W, W)) * (1.0 + RELATIVE) + ABSOLUTE
+    centre = Z @ bound.centre
+    np.maximum(region.l, centre - radius, out=region.l)
+    np.minimum(region.U, centre + radius, out=region.U)
+    return decide(region)
+
+
+def shrink_by_box(region: Region, Z: Matrix, low: Vector, high: Vector) -> int:
+    """Intervals of u from bounds of all coordinates, which may be infinite; as `decide`."""
+    with np.errstate(invalid="ignore"):
+        up, down = np.maximum(Z, 0.0), np.minimum(Z, 0.0)
+        least = np.where(up > 0, up * low, 0.0).sum(axis=1) + np.where(down < 0, down * high, 0.0).sum(axis=1)
+        most = np.where(up > 0, up * high, 0.0).sum(axis=1) + np.where(down < 0, down * low, 0.0).sum(axis=1)
+    np.maximum(region.l, least - ABSOLUTE, out=region.l)
+    np.minimum(region.U, most + ABSOLUTE, out=region.U)
+    return decide(region)
+
+
+def tilted_bounds(
+    relaxation: Relaxation, base: Bound, V: Matrix, cutoff: float, spread: Vector, n_tries: int
+) -> Vector:
+    """For every line v of V the best lower bound of v'b over better solutions; minus infinity if there is none.
+
+    The best tau lifts the minimum of R, without its tilt, to the cutoff; `spread` is v'H^-1 v for a guess.
+    """
+    best = np.full(len(V), -np.inf)
+    if len(V) == 0:
+        return best
+    room = max(cutoff - base.value, 1e-12)
+    tau = 2.0 * np.sqrt(room / np.maximum(spread, 1e-300))
+    todo = np.arange(len(V))
+    for _ in range(n_tries):
+        for part in np.array_split(todo, max(1, todo.size // TOGETHER)):
+            tilts = tau[part, None] * V[part]
+            values, points = relaxation.minimise_tilted(base.start, tilts)
+            best[part] = np.maximum(best[part], (values - cutoff) / tau[part])
+            risen = values - np.einsum("ij,ij->i", tilts, points) - base.value
+            found = values > -np.inf
+            factor = np.sqrt(room / np.maximum(np.where(found, risen, room), 1e-12 * room))
+            tau[part] *= np.where(found, np.clip(factor, 0.05, 20.0), 0.2)
+            risen_enough = found & (factor > 0.7) & (factor < 1.4)
+            todo = np.setdiff1d(todo, part[risen_enough], assume_unique=True)
+        if todo.size == 0:
+            break
+    return best
+
+
+def shrink_by_tilts(
+    region: Region, Z: Matrix, relaxation: Relaxation, base: Bound, cutoff: float, n_tries: int = 2
+) -> int:
+    """Intervals of u of all open samples from tilts along their rows; as `decide`."""
+    # Without definite curvature about a quarter of the rows is on the quadratic, of a Gram matrix 1 in all.
+    H = np.eye(Z.shape[1]) / 4.0 if base.factor is None else base.start.curvature()
+    spread = np.einsum("ij,ji->i", Z, np.linalg.solve(H, Z.T))
+    index = np.flatnonzero((region.kind == FREE) | (region.kind == CONVEX))
+    low = tilted_bounds(relaxation, base, Z[index], cutoff, spread[index], n_tries)
+    np.maximum.at(region.l, index, low - ABSOLUTE)
+    index = index[region.l[index] < 0.0]
+    high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread[index], n_tries)
+    np.minimum.at(region.U, index, high + ABSOLUTE)
+    return decide(region)
+
+
+def shrink_by_coordinates(
+    region: Region, Z: Matrix, relaxation: Relaxation, base: Bound, cutoff: float
+) -> int:
+    """Intervals of u from bounds of all coordinates, found by tilts; as `decide`."""
+    q = Z.shape[1]
+    V = np.vstack([np.eye(q), -np.eye(q)])
+    found = tilted_bounds(relaxation, base, V, cutoff, np.full(2 * q, 4.0), n_tries=4)
+    return shrink_by_box(region, Z, found[:q], -found[q:])

@@ -1,0 +1,206 @@
+"""Which samples lend curvature to which: maximise the bound over c.
+
+The bound LB(c) = min_b R_c(b) is concave in c, because for fixed b every e_i(u; c_i) is. Where u_i lies on the chord
+from a_i to t_i of its envelope, or on the line's continuation,
+
+    d LB / d c_i = (u_i - a_i)(t_i - u_i),
+
+and 0 elsewhere. A barrier keeps C(c) = ridge - sum_i c_i z_i z_i' positive definite: projected L-BFGS maximises
+
+    LB(c) + mu log det C(c)
+
+for shrinking mu. Samples that are not FREE have c <= 0, where LB has a kink. Every bound on the way is valid, and
+every stage tightens the region with the ellipsoid of its bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from rectifit.certificate.envelope import FREE, ON
+from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
+from rectifit.certificate.tighten import shrink_by_ellipsoid
+from rectifit.problem import Mask, Matrix, Vector
+
+__all__ = ["Ascent", "Transfer", "first_transfer"]
+
+# No sample lends all of its curvature, and none borrows more than this.
+MOST_LENT, MOST_BORROWED = -0.98, 50.0
+MEMORY = 10
+# A stage ends after so many steps in a row that each gain less than this share of the room that is left.
+SMALL_GAIN, PATIENCE = 0.002, 3
+# From one stage to the next the barrier shrinks by this factor.
+SHRINKAGE = 0.3
+
+
+class Evaluation(NamedTuple):
+    """The relaxation at c, its bound, the barrier function and its gradient."""
+
+    c: Vector
+    relaxation: Relaxation
+    bound: Bound
+    objective: float
+    gradient: Vector
+
+
+@dataclass
+class Ascent:
+    """Where the ascent ended: the best bound, its c, and whether nothing better than the cutoff is left."""
+
+    c: Vector
+    best: Bound
+    closed: bool = False
+    n_solves: int = 0
+
+
+def first_transfer(region: Region) -> Vector:
+    """A c with which C is positive definite: samples that are ON lend a third, all others next to nothing."""
+    bounded = region.l > -np.inf
+    return np.where(region.kind == ON, -0.3, np.where(bounded, -0.002, 0.0))
+
+
+@dataclass
+class Transfer:
+    """The ascent for one set of data; `seen` is told every point, for it may be a better solution."""
+
+    Z: Matrix
+    y: Vector
+    ridge: Matrix
+    seen: Callable[[Vector], None]
+    is_over: Callable[[], bool]
+    n_solves: int = field(default=0)
+
+    def ascend(
+        self, region: Region, c: Vector, start: Start, cutoff: float, mu: float, mu_end: float, max_steps: int
+    ) -> Ascent:
+        """Maximise the bound, and shrink the region on the way."""
+        low, high = self._limits(region)
+        here = self._evaluate(region, np.clip(c, low, high), start, mu)
+        result = Ascent(c, Bound(-np.inf, start.b, self.Z @ start.b, None, start.b, start))
+        if here is None:
+            return result
+        self._keep(result, here)
+        small, memory = 0, Memory()
+        for step in range(max_steps):
+            if result.best.value >= cutoff:
+                result.closed = True
+                return result
+            there = None if self.is_over() else self._step(region, here, memory, low, high, mu)
+            if there is None and self.is_over():
+                break
+            stage_ends = there is None and memory.is_empty()
+            if there is None:
+                memory = Memory()
+            else:
+                gain = there.objective - here.objective
+                room = max(cutoff - result.best.value, 1e-7 * abs(cutoff))
+                small = small + 1 if gain < SMALL_GAIN * room else 0
+                here = there
+                self._keep(result, here)
+                stage_ends = small >= PATIENCE
+            if not stage_ends and step < max_steps - 1:
+                continue
+            self.seen(here.bound.b)
+            if shrink_by_ellipsoid(region, self.Z, here.bound, cutoff) < 0:
+                result.closed = True
+                return result
+            if mu <= mu_end:
+                break
+            mu, small, memory = mu * SHRINKAGE, 0, Memory()
+            low, high = self._limits(region)
+            again = self._evaluate(region, np.clip(here.c, low, high), here.bound.start, mu)
+            if again is None:
+                break
+            here = again
+            self._keep(result, here)
+        result.closed = result.best.value >= cutoff
+        return result
+
+    @staticmethod
+    def _limits(region: Region) -> tuple[Vector, Vector]:
+        lends = (region.kind == ON) | (region.l > -np.inf)
+        return np.where(lends, MOST_LENT, 0.0), np.where(region.kind == FREE, MOST_BORROWED, 0.0)
+
+    @staticmethod
+    def _keep(result: Ascent, here: Evaluation) -> None:
+        if here.bound.value > result.best.value:
+            result.best, result.c = here.bound, here.c
+
+    def _evaluate(self, region: Region, c: Vector, start: Start, mu: float) -> Evaluation | None:
+        relaxation = Relaxation(self.Z, self.y, self.ridge, region, c)
+        try:
+            factor = np.linalg.cholesky(relaxation.C)
+        except np.linalg.LinAlgError:
+            return None
+        self.n_solves += 1
+        bound = relaxation.minimise(start)
+        if bound.value == -np.inf:
+            return None
+        W = solve_triangular(factor, self.Z.T, lower=True, check_finite=False)
+        barrier = 2.0 * float(np.log(factor.diagonal()).sum())
+        gradient = self._slope(relaxation, bound.u) - mu * np.einsum("ij,ij->j", W, W)
+        return Evaluation(c, relaxation, bound, bound.value + mu * barrier, gradient)
+
+    @staticmethod
+    def _slope(relaxation: Relaxation, u: Vector) -> Vector:
+        """d LB / d c."""
+        env, kind = relaxation.envelopes, relaxation.region.kind
+        on_line = env.has_chord & ((u > env.a) | (env.left == 0.0)) & ((u < env.t) | (kind > ON))
+        return np.where(on_line, (u - env.a) * (env.t - u), 0.0)
+
+    def _step(
+        self, region: Region, here: Evaluation, memory: Memory, low: Vector, high: Vector, mu: float
+    ) -> Evaluation | None:
+        """One step of projected L-BFGS with backtracking; None if nothing higher was found."""
+        g, c = here.gradient, here.c
+        free = ~(((c <= low + 1e-9) & (g < 0.0)) | ((c >= high - 1e-12) & (g > 0.0)))
+        direction = memory.direction(np.where(free, g, 0.0), free)
+        length = 1.0
+        for _ in range(8):
+            trial = np.clip(c + length * direction, low, high)
+            there = self._evaluate(region, trial, here.bound.start, mu)
+            if there is not None and there.objective >= here.objective + 1e-4 * float(g @ (trial - c)):
+                memory.add(trial - c, g - there.gradient)
+                return there
+            if self.is_over():
+                return None
+            length *= 0.3
+        return None
+
+
+class Memory:
+    """The last steps of L-BFGS and the changes of the gradient along them."""
+
+    def __init__(self) -> None:
+        self._pairs: list[tuple[Vector, Vector, float]] = []
+
+    def is_empty(self) -> bool:
+        return not self._pairs
+
+    def add(self, step: Vector, change: Vector) -> None:
+        product = float(step @ change)
+        if product > 1e-14:
+            self._pairs = [*self._pairs[1 - MEMORY :], (step, change, 1.0 / product)]
+
+    def direction(self, g: Vector, free: Mask) -> Vector:
+        """A direction of ascent: the two-loop recursion, or the gradient at a cautious length."""
+        largest = float(np.abs(g).max(initial=0.0))
+        cautious = g * (0.05 / largest if largest > 0.0 else 0.0)
+        if not self._pairs:
+            return cautious
+        q, shares = g.copy(), []
+        for step, change, inverse in reversed(self._pairs):
+            share = inverse * float(step @ q)
+            shares.append(share)
+            q -= share * change
+        _, change, inverse = self._pairs[-1]
+        q /= inverse * float(change @ change)
+        for (step, change, inverse), share in zip(self._pairs, reversed(shares), strict=True):
+            q += (share - inverse * float(change @ q)) * step
+        q = np.where(free, q, 0.0)
+        return q if float(q @ g) > 0.0 else cautious
