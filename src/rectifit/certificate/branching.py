@@ -1,9 +1,9 @@
 """The search over signs: which samples are on, which are off.
 
-A node is a region: kinds and intervals of samples that hold for all better solutions in it. The root is tightened by
-tilts of the plain convex relaxation, by the ascent in c, whose ellipsoids settle most signs, and by tilts of its
-relaxation, as long as that pays. What is left is split at a free sample, best bound first. A node whose bound
-reaches the cutoff holds nothing better and is dropped, so at any time
+A node is a region: kinds and intervals of samples that hold for all better solutions in it. The root is
+tightened by tilts of the plain convex relaxation, by the ascent in c, whose ellipsoids settle most signs, and
+by tilts of its relaxation, as long as that pays. What is left is split at a free sample, best bound first. A
+node whose bound reaches the cutoff holds nothing better and is dropped, so at any time
 
     min L >= min(cutoff, bounds of all open nodes).
 """
@@ -27,10 +27,10 @@ from rectifit.problem import Vector
 
 __all__ = ["SignSearch"]
 
-# Steps of the ascent at the root, in its later rounds, and at other nodes.
-ROOT_STEPS, ROUND_STEPS, NODE_STEPS = 400, 150, 40
+# Steps of the ascent in the rounds at the root, and at other nodes.
+ROUND_STEPS, NODE_STEPS = 30, 40
 MAX_ROUNDS = 25
-# A round pays if it leaves less than this share of the gap, or settles at least this share of the free samples.
+# A round pays if it leaves less than this share of the gap, or settles this share of the free samples.
 PAYS, SETTLES = 0.95, 0.03
 
 
@@ -125,8 +125,7 @@ class SignSearch:
         for turn in range(MAX_ROUNDS):
             room = max(self.incumbent.value - self._proved, 1e-6 * self.incumbent.value)
             mu = 0.3 * (self.incumbent.value if turn == 0 else room) / q
-            steps = ROOT_STEPS if turn == 0 else ROUND_STEPS
-            ascent = self.transfer.ascend(region, c, start, self.cutoff, mu, 0.01 * room / q, steps)
+            ascent = self.transfer.ascend(region, c, start, self.cutoff, mu, 0.01 * room / q, ROUND_STEPS)
             if ascent.closed:
                 return None
             if ascent.best.value == -np.inf:

@@ -1,7 +1,7 @@
 """The convex envelope of one sample's loss with borrowed or lent curvature.
 
-For a sample with loss f(u) = (max(0, u) - y)^2 and any c > -1 let h(u) = f(u) + c u^2, and let env be the convex
-envelope of h on [l, U], extended convexly beyond. Then
+For a sample with loss f(u) = (max(0, u) - y)^2 and any c > -1 let h(u) = f(u) + c u^2, and let env be the
+convex envelope of h on [l, U], extended convexly beyond. Then
 
     e(u) = env(u) - c u^2  <=  f(u)     for l <= u <= U,
 
@@ -10,13 +10,13 @@ coefficients: samples with c < 0 lend curvature, those with c > 0 borrow it. All
 
     env(u) = constant + slope u + right (u - t)_+^2 + jump (u - t)_+ + left (a - u)_+^2.
 
-    kind     known                    envelope
-    ON       u >= 0 (or a quadratic)  h itself, (1 + c) u^2 - 2 y u + y^2
-    OFF      u <= 0                   c = 0: y^2; c < 0: the chord of y^2 + c u^2 from l to 0; a penalty for u > 0
-    CONVEX   y <= 0                   c = 0: f itself; c < 0: the chord from l to 0 and then h, or, where the chord
-                                      is steeper than h at 0, the tangent from l to h
-    FREE     y > 0                    c > 0: the line that touches h left of 0 at a and right of 0 at t; otherwise, or
-                                      if a < l, the tangent from l to h at t; if t > U, the chord to U
+    kind     known     envelope
+    ON       u >= 0    h itself, (1 + c) u^2 - 2 y u + y^2
+    OFF      u <= 0    c = 0: y^2; c < 0: the chord of y^2 + c u^2 from l to 0; a penalty for u > 0
+    CONVEX   y <= 0    c = 0: f itself; c < 0: the chord from l to 0 and then h, or, where the chord is
+                       steeper than h at 0, the tangent from l to h
+    FREE     y > 0     c > 0: the line that touches h left of 0 at a and right of 0 at t; otherwise, or if
+                       a < l, the tangent from l to h at t; if t > U, a line that ends at (U, h(U))
 """
 
 from __future__ import annotations

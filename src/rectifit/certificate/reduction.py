@@ -1,12 +1,14 @@
 """Exact reductions of the data: the same minima from fewer rows, in whitened coordinates.
 
-Samples without weight, and zero rows of a model without intercept (u = 0 whatever the coefficients), are constants.
-Samples with the same row share their u, and with W the sum of their weights and m the weighted mean of their y
+Samples without weight, and zero rows of a model without intercept (u = 0 whatever the coefficients), are
+constants. Samples with the same row share their u, and with W the sum of their weights and m the weighted
+mean of their y
 
     sum_j w_j (max(0, u) - y_j)^2 = W (max(0, u) - m)^2 + sum_j w_j (y_j - m)^2
 
-is one sample of weight W and outcome m, and a constant. Weights are then absorbed and columns scaled as everywhere
-(surrogate/rows.py), and the coordinates turned so that all rows and the ridge together have the Gram matrix 1.
+is one sample of weight W and outcome m, and a constant. Weights are then absorbed and columns scaled as
+everywhere (surrogate/rows.py), and the coordinates turned so that all rows and the ridge together have the
+Gram matrix 1.
 """
 
 from __future__ import annotations

@@ -7,18 +7,19 @@ The relaxation R(b) = sum_i e_i(z_i'b) + b'ridge b + tilt'b is a quadratic with 
 plus lines plus pieces that the surrogate's kernel knows: constant left of a kink and quadratic right of it.
 An envelope has one such piece for its right branch, and, on the mirrored row, one for its left branch.
 
-Lower bound. At any b take slopes lambda_i that the envelopes may have, and the supporting lines with these slopes;
-the envelope of a sample that is ON is its own second-order expansion. With g the gradient of all this at b and
+Lower bound. At any b take slopes lambda_i that the envelopes may have, and the supporting lines with these
+slopes; the envelope of a sample that is ON is its own second-order expansion. With g the gradient of all this
+at b and
 
     K = C + sum over ON of (1 + c_i) z_i z_i'
 
-every t has R(b + t) >= S + g't + t'Kt, where S is the value of the supporting functions at b. If K is positive
-definite the right side is at least
+every t has R(b + t) >= S + g't + t'Kt, where S is the value of the supporting functions at b. If K is
+positive definite the right side is at least
 
     S - g'K^-1 g / 4,
 
-a lower bound of R, and of the true loss of all coefficients that the kinds, l and U allow. It does not matter whether
-b is the minimum. It also follows that coefficients with a loss of at most `cutoff` lie in the ellipsoid
+a lower bound of R, and of the true loss of all coefficients that the kinds, l and U allow. It does not matter
+whether b is the minimum. It also follows that coefficients with a loss up to `cutoff` lie in the ellipsoid
 
     (b' - b'_0)'K(b' - b'_0) <= cutoff - bound,     b'_0 = b - K^-1 g / 2.
 """
@@ -137,7 +138,7 @@ class Relaxation:
     def _descend(self, start: Start, slopes: Matrix, C: Matrix) -> tuple[Descent, Carry]:
         rows, kink, n = self._rows, self._kink, self.y.size
         if start.carry is not None and start.owner is self and C is self.C:
-            carry = Carry(*(part.copy() for part in start.carry))
+            carry = start.carry.copy()
         else:
             u = rows @ start.b
             state = (u > kink).astype(np.int8)
@@ -155,8 +156,13 @@ class Relaxation:
         return np.ascontiguousarray(self._rows.T)
 
     @cached_property
+    def _products(self) -> Matrix:
+        """All products of two entries of a row, one row per line."""
+        return np.asarray((self._rows[:, :, None] * self._rows[:, None, :]).reshape(len(self._rows), -1))
+
+    @cached_property
     def _norms(self) -> Vector:
-        return np.sqrt(np.einsum("ij,ij->i", self._rows, self._rows))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self._rows, self._rows)))
 
     def _bounds(self, points: Matrix, multipliers: Matrix, slopes: Matrix) -> tuple[Vector, Matrix]:
         """Lower bounds from points in lines, with slopes of the pieces there, and K^-1 g / 2."""
@@ -165,8 +171,7 @@ class Relaxation:
         turned = points @ self.C
         g = slopes + 2.0 * turned + lam @ self._rows
         if self._factor is None:
-            values = [self._dual_value(b, m, h, s) for b, m, h, s in zip(points, lam, g, slopes, strict=True)]
-            return np.array(values), np.zeros_like(points)
+            return self._dual_values(points, pieces, lam, g, slopes), np.zeros_like(points)
         v = solve_triangular(self._factor, g.T, lower=True, check_finite=False)
         shifts = 0.5 * solve_triangular(self._factor, v, lower=True, trans=1, check_finite=False).T
         support = self._support(pieces, lam) + np.einsum("ij,ij->i", points, turned + slopes)
@@ -175,13 +180,13 @@ class Relaxation:
     @cached_property
     def _whole(self) -> Mask:
         """Pieces without a kink."""
-        return self._kink == -np.inf
+        return np.asarray(self._kink == -np.inf)
 
     @cached_property
     def _factor(self) -> Matrix | None:
         """Cholesky factor of K, None where it is singular."""
         try:
-            factor = np.linalg.cholesky(self.K)
+            factor: Matrix = np.asarray(np.linalg.cholesky(self.K), dtype=np.float64)
         except np.linalg.LinAlgError:
             return None
         return factor if factor.diagonal().min() ** 2 > SINGULAR else None
@@ -199,12 +204,32 @@ class Relaxation:
         total = (products - conjugate).sum(axis=-1) + self._constant
         return np.asarray(total - EPS * (8.0 + self.Z.shape[1]) * size)
 
-    def _dual_value(self, b: Vector, lam: Vector, g: Vector, slope: Vector) -> float:
-        """The bound of surrogate/bound.py, for relaxations that only their curved pieces make definite."""
+    def _dual_values(self, points: Matrix, pieces: Matrix, lam: Matrix, g: Matrix, slopes: Matrix) -> Vector:
+        """The bounds of surrogate/bound.py, for relaxations that only their curved pieces make definite."""
+        q = self._rows.shape[1]
+        used = self._whole | (lam > 0.0)
+        gram = self.C + (used.astype(np.float64) @ self._products).reshape(-1, q, q)
+        try:
+            v = np.linalg.solve(gram, g[:, :, None])[:, :, 0]
+        except np.linalg.LinAlgError:
+            v = np.full_like(g, np.nan)
+        with np.errstate(invalid="ignore"):
+            remainder = np.abs(g - np.einsum("kij,kj->ki", gram, v)).sum(axis=1)
+            weak = ((lam < v @ self._columns) & used & ~self._whole).any(axis=1)
+            good = (remainder <= NO_REMAINDER * (1.0 + np.abs(lam).sum(axis=1))) & ~weak
+            decrement = 0.25 * np.einsum("ij,ij->i", g, v)
+            linear = np.einsum("ij,ij->i", points, points @ self.C + slopes)
+            values = self._support(pieces, lam) + linear - np.maximum(decrement, 0.0)
+        for e in np.flatnonzero(~good):
+            values[e] = self._mended_value(points[e], lam[e], g[e], slopes[e])
+        return np.asarray(values)
+
+    def _mended_value(self, b: Vector, lam: Vector, g: Vector, slope: Vector) -> float:
+        """One such bound where slopes are weak, or no bound where the residual has no counterweight."""
         sloped = lam > 0.0
         used = self._rows[self._whole | sloped]
         mended = mend_slopes(self._rows, sloped & ~self._whole, lam, g, self.C + used.T @ used)
-        if mended.remainder > NO_REMAINDER * (1.0 + float(np.abs(lam).sum())):
+        if not mended.remainder <= NO_REMAINDER * (1.0 + float(np.abs(lam).sum())):
             return -np.inf
         support = self._support(self._rows @ b, mended.slopes) + b @ (self.C @ b + slope)
         return float(support) - mended.decrement

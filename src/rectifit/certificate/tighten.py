@@ -3,7 +3,7 @@
 Ellipsoid. Coefficients with a loss of at most cutoff lie in (b - b_0)'K(b - b_0) <= cutoff - bound
 (relaxation.py), so their u_i is within sqrt((cutoff - bound) z_i'K^-1 z_i) of z_i'b_0.
 
-Tilting. For any direction v and tau > 0 such coefficients have v'b >= (min_b [R(b) + tau v'b] - cutoff) / tau.
+Tilting. For any direction v and tau > 0 they have v'b >= (min_b [R(b) + tau v'b] - cutoff) / tau.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TOGETHER = 64
 
 
 def decide(region: Region) -> int:
-    """Turn samples whose interval has one sign ON or OFF. Returns how many, or -1 if nothing can be better."""
+    """Turn samples whose interval has one sign ON or OFF. Returns how many; -1 if nothing can be better."""
     if bool((region.l > region.U).any()):
         return -1
     open_ = (region.kind == FREE) | (region.kind == CONVEX)
@@ -61,7 +61,7 @@ def shrink_by_box(region: Region, Z: Matrix, low: Vector, high: Vector) -> int:
 def tilted_bounds(
     relaxation: Relaxation, base: Bound, V: Matrix, cutoff: float, spread: Vector, n_tries: int
 ) -> Vector:
-    """For every line v of V the best lower bound of v'b over better solutions; minus infinity if there is none.
+    """For every line v of V the best lower bound of v'b over better solutions; minus infinity if none.
 
     The best tau lifts the minimum of R, without its tilt, to the cutoff; `spread` is v'H^-1 v for a guess.
     """

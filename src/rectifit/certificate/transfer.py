@@ -1,16 +1,17 @@
 """Which samples lend curvature to which: maximise the bound over c.
 
-The bound LB(c) = min_b R_c(b) is concave in c, because for fixed b every e_i(u; c_i) is. Where u_i lies on the chord
-from a_i to t_i of its envelope, or on the line's continuation,
+The bound LB(c) = min_b R_c(b) is concave in c, because for fixed b every e_i(u; c_i) is. Where u_i lies on
+the chord from a_i to t_i of its envelope, or on the line's continuation,
 
     d LB / d c_i = (u_i - a_i)(t_i - u_i),
 
-and 0 elsewhere. A barrier keeps C(c) = ridge - sum_i c_i z_i z_i' positive definite: projected L-BFGS maximises
+and 0 elsewhere. A barrier keeps C(c) = ridge - sum_i c_i z_i z_i' positive definite: projected L-BFGS
+maximises
 
     LB(c) + mu log det C(c)
 
-for shrinking mu. Samples that are not FREE have c <= 0, where LB has a kink. Every bound on the way is valid, and
-every stage tightens the region with the ellipsoid of its bound.
+for shrinking mu. Samples that are not FREE have c <= 0, where LB has a kink. Every bound on the way is valid,
+and every few steps the region shrinks by the ellipsoid of the bound.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ __all__ = ["Ascent", "Transfer", "first_transfer"]
 MOST_LENT, MOST_BORROWED = -0.98, 50.0
 MEMORY = 10
 # A stage ends after so many steps in a row that each gain less than this share of the room that is left.
-SMALL_GAIN, PATIENCE = 0.002, 3
+SMALL_GAIN, PATIENCE = 0.002, 2
+# Between the ends of stages the region shrinks after so many steps.
+TIGHTEN = 5
 # From one stage to the next the barrier shrinks by this factor.
-SHRINKAGE = 0.3
+SHRINKAGE = 0.15
 
 
 class Evaluation(NamedTuple):
@@ -55,7 +58,11 @@ class Ascent:
     c: Vector
     best: Bound
     closed: bool = False
-    n_solves: int = 0
+
+    def keep(self, here: Evaluation) -> None:
+        """Remember a bound if it is the best so far."""
+        if here.bound.value > self.best.value:
+            self.best, self.c = here.bound, here.c
 
 
 def first_transfer(region: Region) -> Vector:
@@ -79,57 +86,53 @@ class Transfer:
         self, region: Region, c: Vector, start: Start, cutoff: float, mu: float, mu_end: float, max_steps: int
     ) -> Ascent:
         """Maximise the bound, and shrink the region on the way."""
-        low, high = self._limits(region)
-        here = self._evaluate(region, np.clip(c, low, high), start, mu)
+        here = self._evaluate_within(region, c, start, mu)
         result = Ascent(c, Bound(-np.inf, start.b, self.Z @ start.b, None, start.b, start))
         if here is None:
             return result
-        self._keep(result, here)
+        result.keep(here)
         small, memory = 0, Memory()
-        for step in range(max_steps):
-            if result.best.value >= cutoff:
-                result.closed = True
-                return result
-            there = None if self.is_over() else self._step(region, here, memory, low, high, mu)
-            if there is None and self.is_over():
+        for step in range(1, max_steps + 1):
+            if result.best.value >= cutoff or self.is_over():
                 break
-            stage_ends = there is None and memory.is_empty()
+            there = self._step(region, here, memory, mu)
             if there is None:
-                memory = Memory()
+                # Once more along the gradient; if that was it, this stage is at its end.
+                stage_ends, memory = memory.is_empty(), Memory()
             else:
-                gain = there.objective - here.objective
                 room = max(cutoff - result.best.value, 1e-7 * abs(cutoff))
-                small = small + 1 if gain < SMALL_GAIN * room else 0
-                here = there
-                self._keep(result, here)
-                stage_ends = small >= PATIENCE
-            if not stage_ends and step < max_steps - 1:
+                small = small + 1 if there.objective - here.objective < SMALL_GAIN * room else 0
+                stage_ends, here = small >= PATIENCE, there
+                result.keep(here)
+            stage_ends = stage_ends or step == max_steps
+            if not stage_ends and step % TIGHTEN != 0:
                 continue
-            self.seen(here.bound.b)
-            if shrink_by_ellipsoid(region, self.Z, here.bound, cutoff) < 0:
+            settled = shrink_by_ellipsoid(region, self.Z, here.bound, cutoff)
+            if settled < 0:
                 result.closed = True
                 return result
-            if mu <= mu_end:
-                break
-            mu, small, memory = mu * SHRINKAGE, 0, Memory()
-            low, high = self._limits(region)
-            again = self._evaluate(region, np.clip(here.c, low, high), here.bound.start, mu)
+            if stage_ends:
+                self.seen(here.bound.b)
+                if mu <= mu_end:
+                    break
+                mu, small = mu * SHRINKAGE, 0
+            if stage_ends or settled > 0:
+                memory = Memory()
+            again = self._evaluate_within(region, here.c, here.bound.start, mu)
             if again is None:
                 break
             here = again
-            self._keep(result, here)
+            result.keep(here)
         result.closed = result.best.value >= cutoff
         return result
+
+    def _evaluate_within(self, region: Region, c: Vector, start: Start, mu: float) -> Evaluation | None:
+        return self._evaluate(region, np.clip(c, *self._limits(region)), start, mu)
 
     @staticmethod
     def _limits(region: Region) -> tuple[Vector, Vector]:
         lends = (region.kind == ON) | (region.l > -np.inf)
         return np.where(lends, MOST_LENT, 0.0), np.where(region.kind == FREE, MOST_BORROWED, 0.0)
-
-    @staticmethod
-    def _keep(result: Ascent, here: Evaluation) -> None:
-        if here.bound.value > result.best.value:
-            result.best, result.c = here.bound, here.c
 
     def _evaluate(self, region: Region, c: Vector, start: Start, mu: float) -> Evaluation | None:
         relaxation = Relaxation(self.Z, self.y, self.ridge, region, c)
@@ -153,11 +156,10 @@ class Transfer:
         on_line = env.has_chord & ((u > env.a) | (env.left == 0.0)) & ((u < env.t) | (kind > ON))
         return np.where(on_line, (u - env.a) * (env.t - u), 0.0)
 
-    def _step(
-        self, region: Region, here: Evaluation, memory: Memory, low: Vector, high: Vector, mu: float
-    ) -> Evaluation | None:
+    def _step(self, region: Region, here: Evaluation, memory: Memory, mu: float) -> Evaluation | None:
         """One step of projected L-BFGS with backtracking; None if nothing higher was found."""
         g, c = here.gradient, here.c
+        low, high = self._limits(region)
         free = ~(((c <= low + 1e-9) & (g < 0.0)) | ((c >= high - 1e-12) & (g > 0.0)))
         direction = memory.direction(np.where(free, g, 0.0), free)
         length = 1.0

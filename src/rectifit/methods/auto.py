@@ -33,8 +33,8 @@ __all__ = ["Auto"]
 SHORTEST, LONGEST, ELITE = 0.02, 2.0, 8
 # A generation has as many members as make so many numbers of X, but not more than this.
 NUMBERS, LARGEST = 2_000_000, 32
-# With so few positive samples all of their active sets are tried; up to so many numbers times positive samples
-# all splits, and all neighbours of the best.
+# With so few positive samples all of their active sets are tried; up to so many numbers of X times positive
+# samples, all splits, and all neighbours of the best.
 FEW, SMALL = 9, 100_000
 # Generations in all, and how many in vain end the search.
 GENERATIONS, PATIENCE = 20, 4

@@ -48,6 +48,12 @@ class Carry(NamedTuple):
     gram: Matrix
     largest: Vector
 
+    def copy(self) -> Carry:
+        """The same in arrays of its own."""
+        return Carry(
+            self.delta.copy(), self.u.copy(), self.state.copy(), self.gram.copy(), self.largest.copy()
+        )
+
 
 class Descent(NamedTuple):
     """Where the kernel ended, one line per problem."""
@@ -67,9 +73,9 @@ def descend(terrain: Terrain, kinks: Matrix, carry: Carry, restart: bool = False
     """
     descent, n_converged = _run(terrain, kinks, carry, trust=False, restart=restart)
     if n_converged < len(descent.converged):
-        for line in np.flatnonzero(~descent.converged):
+        for line in np.flatnonzero(~descent.converged).tolist():
             alone = terrain._replace(slope=terrain.slope[min(line, len(terrain.slope) - 1)][None])
-            _untangle(alone, kinks[min(line, len(kinks) - 1)], carry, descent, int(line))
+            _untangle(alone, kinks[min(line, len(kinks) - 1)], carry, descent, line)
     return descent
 
 
@@ -78,7 +84,7 @@ def _run(
 ) -> tuple[Descent, int]:
     k, n, q = max(len(kinks), len(terrain.slope)), kinks.shape[1], carry.delta.size
     # Copies only where they are used.
-    first = Carry(*(part.copy() for part in carry)) if restart else carry
+    first = carry.copy() if restart else carry
     descent = Descent(
         np.empty((k, q)),
         np.empty((k, n), dtype=np.int8),

@@ -1,0 +1,319 @@
+import os
+import signal
+import threading
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from brute import least_objective, random_problem
+
+from rectifit import Problem, certify, solve
+from rectifit.certificate.arrangement import least_in_plane
+from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON, make_envelopes
+from rectifit.certificate.reduction import reduce_rows
+from rectifit.certificate.relaxation import Region, Relaxation, Start
+from rectifit.certificate.tighten import shrink_by_ellipsoid, shrink_by_tilts
+from rectifit.certificate.transfer import Transfer, first_transfer
+from rectifit.datasets import make_relu
+from rectifit.methods import proof
+from rectifit.solution import Stop
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the fit is the zero function", "ignore:no outcome is positive"
+)
+
+
+def certify_problem(problem, start=None, **options):
+    return certify(
+        problem.X,
+        problem.y,
+        start,
+        sample_weight=problem.sample_weight,
+        fit_intercept=problem.fit_intercept,
+        alpha=problem.alpha,
+        **options,
+    )
+
+
+def assert_sound(problem, certificate, least):
+    slack = 1e-8 * problem.null_objective
+    assert certificate.lower_bound <= least + slack
+    assert certificate.objective >= least - slack
+    if certificate.status == "optimal":
+        assert certificate.objective <= least * (1 + 1.01 * certificate.target_gap) + slack
+    certificate.solution.verify()
+
+
+@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("start", ["best", "zero"])
+def test_against_brute_force(seed, start):
+    problem = random_problem(seed)
+    zero = np.zeros(problem.n_features) if start == "zero" else None
+    certificate = certify_problem(problem, zero)
+    assert certificate.status == "optimal"
+    assert_sound(problem, certificate, least_objective(problem))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", range(20))
+def test_against_brute_force_many_times(chunk):
+    for seed in range(1000 + 100 * chunk, 1100 + 100 * chunk):
+        problem = random_problem(seed)
+        zero = np.zeros(problem.n_features) if seed % 2 else None
+        certificate = certify_problem(problem, zero)
+        assert certificate.status == "optimal", seed
+        assert_sound(problem, certificate, least_objective(problem))
+
+
+def plane_problem(seed, n=40):
+    draw = np.random.default_rng(seed)
+    intercept = bool(seed % 2)
+    X = draw.normal(size=(n, 1 if intercept else 2))
+    y = np.maximum(X @ draw.normal(size=X.shape[1]), 0.0) + draw.normal(size=n)
+    alpha = float(draw.choice([0.0, 0.5]))
+    return Problem.from_data(X, y, fit_intercept=intercept, alpha=alpha)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_against_the_arrangement_in_the_plane(seed, monkeypatch):
+    problem = plane_problem(seed)
+    A = np.column_stack([problem.X, np.ones(40)]) if problem.fit_intercept else problem.X
+    ridge = problem.alpha * np.diag([1.0] * problem.n_features + [0.0] * int(problem.fit_intercept))
+    least, b = least_in_plane(A, problem.y, ridge)
+    p = problem.n_features
+    assert problem.objective(b[:p], float(b[p:].sum())) == pytest.approx(least, rel=1e-12)
+    certificate = certify_problem(problem)
+    assert certificate.status == "optimal"
+    assert_sound(problem, certificate, least)
+    monkeypatch.setattr(proof, "PLANE", 0)
+    assert_sound(problem, certify_problem(problem, time_limit=0.5), least)
+    if problem.positive.sum() <= 12:
+        assert least == pytest.approx(least_objective(problem), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_arrangement_is_the_least_of_a_fine_grid(seed):
+    problem = plane_problem(seed, n=8)
+    A = np.column_stack([problem.X, np.ones(8)]) if problem.fit_intercept else problem.X
+    least, _ = least_in_plane(A, problem.y, np.zeros((2, 2)))
+    turn = np.linspace(0.0, 2.0 * np.pi, 20001)
+    fitted = np.maximum(np.column_stack([np.cos(turn), np.sin(turn)]) @ A.T, 0.0)
+    scale = np.maximum(fitted @ problem.y, 0.0) / np.maximum(np.square(fitted).sum(axis=1), 1e-300)
+    grid = np.square(scale[:, None] * fitted - problem.y).sum(axis=1).min()
+    assert least <= grid + 1e-12
+    assert least == pytest.approx(grid, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("noise", [0.1, 0.5])
+def test_the_papers_instances_are_closed(seed, noise):
+    X, y, *_ = make_relu(100, 5, noise=noise, random_state=seed)
+    best = solve(X, y, fit_intercept=False)
+    certificate = certify(X, y, best, fit_intercept=False)
+    assert certificate.status == "optimal"
+    assert certificate.box is None
+    assert certificate.gap <= 1e-4 * (1 + 1e-9)
+    # From nothing, the same optimum.
+    blind = certify(X, y, np.zeros(5), fit_intercept=False)
+    assert blind.objective == pytest.approx(certificate.objective, rel=1.01e-4)
+    assert blind.lower_bound <= certificate.objective * (1 + 1e-9)
+    assert certificate.lower_bound <= blind.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_columns_of_one_sign_give_no_false_certificate(seed):
+    draw = np.random.default_rng(seed)
+    X = np.abs(draw.normal(size=(100, 5)))
+    u = X @ draw.normal(0.5, 3.0, size=5)
+    y = np.maximum(u, 0.0) + 0.5 * u.std() * draw.normal(size=100)
+    best = solve(X, y, fit_intercept=False)
+    for start in (best, np.zeros(5)):
+        certificate = certify(X, y, start, fit_intercept=False, time_limit=3)
+        assert certificate.lower_bound <= best.objective * (1 + 1e-9)
+        certificate.solution.verify()
+    tries = [solve(X, y, "multistart", n_starts=200, random_state=i, fit_intercept=False) for i in range(3)]
+    assert certificate.lower_bound <= min(s.objective for s in tries) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_dummies_and_an_intercept(seed):
+    draw = np.random.default_rng(seed)
+    kinds = np.eye(3)[draw.integers(0, 3, size=12)]
+    X = np.column_stack([kinds, draw.normal(size=12)])
+    y = np.maximum(X @ draw.normal(size=4), 0.0) + 0.5 * draw.normal(size=12)
+    problem = Problem.from_data(X, y)
+    certificate = certify_problem(problem)
+    assert certificate.box is None
+    assert_sound(problem, certificate, least_objective(problem))
+
+
+def random_region(draw, y):
+    kind = np.where(y > 0, draw.choice([FREE, ON, OFF], y.size), draw.choice([CONVEX, ON, OFF], y.size))
+    low = np.where(draw.random(y.size) < 0.2, -np.inf, -draw.exponential(size=y.size))
+    high = np.where(draw.random(y.size) < 0.3, np.inf, draw.exponential(size=y.size))
+    region = Region(kind.astype(np.int8), np.where(kind == ON, 0.0, low), np.where(kind == OFF, 0.0, high))
+    c = draw.uniform(-0.9, 0.5, y.size)
+    c = np.where((kind != ON) & (region.l == -np.inf), np.maximum(c, 0.0), c)
+    return region, np.where(kind != FREE, np.minimum(c, 0.0), c)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_envelopes_are_convex_and_below(seed):
+    draw = np.random.default_rng(seed)
+    y = draw.normal(size=300)
+    region, c = random_region(draw, y)
+    env = make_envelopes(region.kind, y, region.l, region.U, c)
+
+    def value(u):
+        right, left = np.maximum(u - env.t, 0.0), np.maximum(env.a - u, 0.0)
+        line = env.constant + env.slope * u + env.right * right**2 + env.jump * right + env.left * left**2
+        return np.where(region.kind == ON, (1 + c) * u * u - 2 * y * u + y * y, line)
+
+    low, high = (
+        np.where(np.isfinite(region.l), region.l, -3.0),
+        np.where(np.isfinite(region.U), region.U, 3.0),
+    )
+    for share in np.linspace(0.0, 1.0, 101):
+        u = low + share * (high - low)
+        assert np.all(value(u) - c * u * u <= np.square(np.maximum(u, 0.0) - y) + 1e-10)
+    grid = np.array([value(np.full(300, u)) for u in np.linspace(-4.0, 4.0, 201)])
+    assert np.all(grid[2:] - 2.0 * grid[1:-1] + grid[:-2] >= -1e-10)
+
+
+def transferred(seed):
+    """A relaxation in the middle of a proof, its region, and the data."""
+    X, y, *_ = make_relu(60, 4, noise=0.6, random_state=seed, design="gaussian" if seed % 2 else "ternary")
+    problem = Problem.from_data(X, y, fit_intercept=False)
+    reduced = reduce_rows(problem)
+    n, q = reduced.Z.shape
+    kind = np.where(reduced.y > 0, FREE, CONVEX).astype(np.int8)
+    region = Region(kind, np.full(n, -np.inf), np.full(n, np.inf))
+    cutoff = reduced.value(solve(X, y, fit_intercept=False).objective) * 1.2
+    plain = Relaxation(reduced.Z, reduced.y, reduced.ridge, region, np.zeros(n))
+    base = plain.minimise(Start(np.zeros(q)))
+    assert shrink_by_tilts(region, reduced.Z, plain, base, cutoff) >= 0
+    transfer = Transfer(reduced.Z, reduced.y, reduced.ridge, lambda _: None, lambda: False)
+    ascent = transfer.ascend(region, first_transfer(region), base.start, cutoff, 0.05, 0.01, 8)
+    assert not ascent.closed
+    relaxation = Relaxation(reduced.Z, reduced.y, reduced.ridge, region, ascent.c)
+    return reduced, region, relaxation, cutoff
+
+
+def loss(reduced, b):
+    r = np.maximum(reduced.Z @ b, 0.0) - reduced.y
+    return float(r @ r + b @ reduced.ridge @ b)
+
+
+def relaxed(relaxation, b):
+    env, c, y, u = relaxation.envelopes, relaxation.c, relaxation.y, relaxation.Z @ b
+    right, left = np.maximum(u - env.t, 0.0), np.maximum(env.a - u, 0.0)
+    line = env.constant + env.slope * u + env.right * right**2 + env.jump * right + env.left * left**2
+    on = relaxation.region.kind == ON
+    return float(np.where(on, (1 + c) * u * u - 2 * y * u + y * y, line).sum() + b @ relaxation.C @ b)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_relaxation_is_below_the_loss_convex_and_bounded(seed):
+    reduced, region, relaxation, _ = transferred(seed)
+    draw = np.random.default_rng(seed)
+    bound = relaxation.minimise(Start(np.zeros(reduced.Z.shape[1])))
+    assert np.linalg.eigvalsh(relaxation.C).min() >= -1e-12
+    assert bound.value == pytest.approx(relaxed(relaxation, bound.b), rel=1e-8)
+    inside = 0
+    for _ in range(400):
+        b = bound.b + draw.normal(size=bound.b.size) * draw.choice([0.01, 0.1, 0.3, 1.0])
+        other = bound.b + draw.normal(size=bound.b.size) * draw.choice([0.1, 1.0])
+        middle = relaxed(relaxation, 0.5 * (b + other))
+        assert middle <= 0.5 * (relaxed(relaxation, b) + relaxed(relaxation, other)) + 1e-10
+        assert bound.value <= relaxed(relaxation, b) + 1e-12
+        u = reduced.Z @ b
+        if np.all((u >= region.l) & (u <= region.U)):
+            inside += 1
+            assert relaxed(relaxation, b) <= loss(reduced, b) + 1e-10
+    assert inside > 10
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_tightening_cuts_off_a_better_point(seed):
+    reduced, region, relaxation, cutoff = transferred(seed)
+    bound = relaxation.minimise(Start(np.zeros(reduced.Z.shape[1])))
+    shrink_by_ellipsoid(region, reduced.Z, bound, cutoff)
+    draw = np.random.default_rng(seed)
+    better = 0
+    centre = bound.b
+    for _ in range(3000):
+        b = centre + draw.normal(size=centre.size) * draw.choice([0.02, 0.05, 0.1, 0.2])
+        if loss(reduced, b) <= cutoff:
+            better += 1
+            u = reduced.Z @ b
+            assert np.all((u >= region.l) & (u <= region.U))
+            assert np.all(u[region.kind == ON] >= 0.0)
+            assert np.all(u[region.kind == OFF] <= 0.0)
+    assert better > 50
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_reduction_keeps_the_objective(seed):
+    problem = random_problem(seed)
+    reduced = reduce_rows(problem)
+    draw = np.random.default_rng(seed)
+    for _ in range(5):
+        b = draw.normal(size=reduced.Z.shape[1])
+        beta, intercept = reduced.coefficients(b)
+        expected = problem.objective(beta, intercept)
+        assert reduced.objective(loss(reduced, b)) == pytest.approx(expected, rel=1e-9)
+    np.testing.assert_allclose(reduced.Z.T @ reduced.Z + reduced.ridge, np.eye(reduced.Z.shape[1]), atol=1e-6)
+
+
+def test_history_is_monotone_and_ends_at_the_certificate():
+    X, y, *_ = make_relu(200, 10, noise=0.5, random_state=0)
+    certificate = certify(X, y, np.zeros(10), fit_intercept=False)
+    times, incumbents, bounds = zip(*certificate.history, strict=True)
+    for values, sign in ((times, 1), (incumbents, -1), (bounds, 1)):
+        assert all(sign * (b - a) >= 0 for a, b in pairwise(values))
+    assert certificate.history[-1][1:] == (certificate.objective, certificate.lower_bound)
+    assert certificate.n_active + certificate.n_inactive + certificate.n_undecided == 200
+    u = X @ certificate.solution.beta
+    assert certificate.n_active <= np.count_nonzero(u >= 0)
+    assert certificate.n_inactive <= np.count_nonzero(u <= 0)
+
+
+def test_a_time_limit_leaves_a_valid_bound():
+    X, y, *_ = make_relu(300, 15, noise=0.8, random_state=0)
+    short = certify(X, y, time_limit=0.3, target_gap=1e-9)
+    assert short.status == "time_limit"
+    assert 0.0 < short.lower_bound < short.objective
+    assert short.solution.stopped == Stop.TIME_LIMIT
+    assert "no fit can be more than" in str(short)
+
+
+def test_an_interrupt_leaves_a_valid_bound():
+    X, y, *_ = make_relu(300, 15, noise=0.8, random_state=0)
+    best = solve(X, y)
+    timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    certificate = certify(X, y, best, time_limit=None, target_gap=1e-9)
+    timer.join()
+    assert certificate.status == "interrupted"
+    assert certificate.lower_bound <= best.objective
+    certificate.solution.verify()
+
+
+def test_the_exact_stage_is_a_method():
+    X, y, *_ = make_relu(80, 4, noise=0.4, random_state=1)
+    chain = solve(X, y, "sorting+exact", fit_intercept=False, target_gap=1e-5)
+    alone = solve(X, y, "exact", fit_intercept=False)
+    assert chain.certificate.status == alone.certificate.status == "optimal"
+    assert chain.certificate.gap <= 1e-5 * (1 + 1e-9)
+    assert chain.objective == pytest.approx(alone.objective, rel=1.1e-4)
+    assert "%" in str(chain.certificate)
+
+
+def test_nothing_to_prove():
+    certificate = certify([[1.0], [2.0]], [-1.0, -2.0])
+    assert certificate.status == "optimal"
+    assert certificate.gap == 0.0
+    assert str(certificate) == "proved optimal"
+    only_zeros = certify([[0.0], [0.0]], [1.0, 2.0], fit_intercept=False)
+    assert only_zeros.status == "optimal"
+    assert only_zeros.objective == 5.0
