@@ -8,6 +8,7 @@ from statistics import median
 
 import numpy as np
 from rich.console import Console
+from rich.table import Table
 
 console = Console(width=132)
 
@@ -33,3 +34,10 @@ def yardstick() -> float:
     """Seconds of one lstsq on a 1000 x 50 Gaussian matrix."""
     A = np.random.default_rng(0).standard_normal((1000, 50))
     return timed(lambda: np.linalg.lstsq(A, A[:, 0], rcond=None), 200)
+
+
+def table_of(title: str, *names: str) -> Table:
+    table = Table(title=title)
+    for name in names:
+        table.add_column(name, justify="left" if name in ("data", "trainer") else "right")
+    return table

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from statistics import median
 
 import numpy as np
-from common import REFERENCE, console, timed, yardstick
-from rich.table import Table
+from common import REFERENCE, console, table_of, timed, yardstick
 from threadpoolctl import threadpool_limits
 from trainers import TRAINERS, Trained, in_standard_units
 
@@ -27,13 +26,6 @@ ENUMERATIONS = [(200, 10, 2, 1.0), (200, 10, 3, 30.0), (1000, 50, 2, 60.0)]
 CHAINS = [(200, 10, 40), (1000, 50, 30)]
 
 Data = tuple[np.ndarray, np.ndarray]
-
-
-def table_of(title: str, *names: str) -> Table:
-    table = Table(title=title)
-    for name in names:
-        table.add_column(name, justify="left" if name in ("data", "trainer") else "right")
-    return table
 
 
 def enumeration(quick: bool) -> None:

@@ -7,12 +7,13 @@ import os
 import platform
 from importlib.metadata import version
 
+import certificates
 import methods
 import surrogate
 from common import console, yardstick
 from threadpoolctl import threadpool_limits
 
-PARTS = {"surrogate": surrogate.run, "methods": methods.run}
+PARTS = {"surrogate": surrogate.run, "methods": methods.run, "certificates": certificates.run}
 PACKAGES = ("rectifit", "numpy", "scipy", "scikit-learn", "numba", "piqp", "osqp", "clarabel", "torch")
 
 

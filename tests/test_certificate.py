@@ -9,7 +9,7 @@ from brute import least_objective, random_problem
 
 from rectifit import Problem, certify, solve
 from rectifit.certificate.arrangement import least_in_plane
-from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON, make_envelopes
+from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
 from rectifit.certificate.reduction import reduce_rows
 from rectifit.certificate.relaxation import Region, Relaxation, Start
 from rectifit.certificate.tighten import shrink_by_ellipsoid, shrink_by_tilts
@@ -162,7 +162,7 @@ def test_envelopes_are_convex_and_below(seed):
     draw = np.random.default_rng(seed)
     y = draw.normal(size=300)
     region, c = random_region(draw, y)
-    env = make_envelopes(region.kind, y, region.l, region.U, c)
+    env = Relaxation(np.ones((300, 1)), y, np.eye(1), region, c).envelopes
 
     def value(u):
         right, left = np.maximum(u - env.t, 0.0), np.maximum(env.a - u, 0.0)

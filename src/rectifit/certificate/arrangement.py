@@ -1,6 +1,6 @@
 """Two coefficients (a slope and an intercept, say): the exact minimum over all active sets there are.
 
-In the plane the lines z_i'b = 0 cut the directions into at most 2n sectors. Within a sector every sample is on
+In the plane the lines z_i'b = 0 cut the directions into at most 2n sectors. In a sector every sample is on
 or off, and the loss is one quadratic
 
     sum over on (u_i - y_i)^2 + sum over off y_i^2 + b'ridge b,

@@ -21,15 +21,23 @@ from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
 from rectifit.certificate.incumbent import Incumbent
 from rectifit.certificate.reduction import Reduced
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
-from rectifit.certificate.tighten import decide, shrink_by_tilts
+from rectifit.certificate.tighten import (
+    decide,
+    has_intervals,
+    shrink_by_ellipsoid,
+    shrink_by_tilts,
+)
 from rectifit.certificate.transfer import Transfer, first_transfer
 from rectifit.problem import Vector
 
 __all__ = ["SignSearch"]
 
-# Steps of the ascent in the rounds at the root, and at other nodes.
-ROUND_STEPS, NODE_STEPS = 30, 40
-MAX_ROUNDS = 25
+# Steps of the ascent in a round.
+ROUND_STEPS = 30
+# Rounds at the root, and at other nodes.
+MAX_ROUNDS, NODE_ROUNDS = 25, 1
+# Rounds begin at nodes whose gap is below this share of the incumbent.
+CLOSE = 0.3
 # A round pays if it leaves less than this share of the gap, or settles this share of the free samples.
 PAYS, SETTLES = 0.95, 0.03
 
@@ -77,8 +85,9 @@ class SignSearch:
         """What is proved so far, in reduced units."""
         if self.n_nodes == 0:
             return min(self._proved, self.cutoff)
-        current = [] if self._current is None else [self._current]
-        least = min((node.bound for node in (*self._open, *current)), default=np.inf)
+        least = self._open[0].bound if self._open else np.inf
+        if self._current is not None:
+            least = min(least, self._current.bound)
         return min(self.cutoff, max(self._proved, min(least, self._leaves)))
 
     @property
@@ -114,62 +123,76 @@ class SignSearch:
 
     def _root(self) -> Node | None:
         """Tighten and bound the whole; None if that closes it."""
-        reduced, region = self.reduced, self.region
-        n, q = reduced.Z.shape
+        n, q = self.reduced.Z.shape
         start = Start(np.zeros(q))
-        relaxation = self._relax(region, np.zeros(n))
+        relaxation = self._relax(self.region, np.zeros(n))
         base = relaxation.minimise(start)._replace(value=self._proved)
-        if shrink_by_tilts(region, reduced.Z, relaxation, base, self.cutoff) < 0:
+        if shrink_by_tilts(self.region, self.reduced.Z, relaxation, base, self.cutoff) < 0:
             return None
-        c, before, left = first_transfer(region), np.inf, n
-        for turn in range(MAX_ROUNDS):
-            room = max(self.incumbent.value - self._proved, 1e-6 * self.incumbent.value)
-            mu = 0.3 * (self.incumbent.value if turn == 0 else room) / q
-            ascent = self.transfer.ascend(region, c, start, self.cutoff, mu, 0.01 * room / q, ROUND_STEPS)
+        node = Node(self._proved, next(self._order), self.region, first_transfer(self.region), start)
+        if not self._tighten(node, MAX_ROUNDS, first_mu=self.incumbent.value):
+            return None
+        self._proved = max(self._proved, min(node.bound, self.cutoff))
+        return node
+
+    def _tighten(self, node: Node, max_rounds: int, first_mu: float | None = None) -> bool:
+        """Rounds of ascent and tilts, as long as they pay. False if the node holds nothing better."""
+        region, q = node.region, self.reduced.Z.shape[1]
+        before, left = np.inf, region.kind.size
+        for turn in range(max_rounds):
+            room = max(self.incumbent.value - node.bound, 1e-6 * self.incumbent.value)
+            mu = 0.3 * (first_mu if turn == 0 and first_mu is not None else room) / q
+            ascent = self.transfer.ascend(
+                region, node.c, node.start, self.cutoff, mu, 0.01 * room / q, ROUND_STEPS
+            )
             if ascent.closed:
-                return None
+                return False
             if ascent.best.value == -np.inf:
-                break
-            c, start = ascent.c, ascent.best.start
-            self._proved = max(self._proved, min(ascent.best.value, self.cutoff))
+                return True
+            node.c, node.start = ascent.c, ascent.best.start
+            node.bound = max(node.bound, ascent.best.value)
             self.report()
-            relaxation = self._relax(region, c)
-            base = relaxation.minimise(start)
+            relaxation = self._relax(region, node.c)
+            base = relaxation.minimise(node.start)
             if base.value >= self.cutoff:
-                return None
+                return False
             if self.is_over():
-                break
-            if base.value > -np.inf and shrink_by_tilts(region, reduced.Z, relaxation, base, self.cutoff) < 0:
-                return None
-            room, free = self.incumbent.value - self._proved, int(np.count_nonzero(region.kind == FREE))
+                return True
+            if base.value > -np.inf:
+                node.start = base.start
+                if shrink_by_tilts(region, self.reduced.Z, relaxation, base, self.cutoff) < 0:
+                    return False
+            room, free = self.incumbent.value - node.bound, int(np.count_nonzero(region.kind == FREE))
             if turn > 0 and room > PAYS * before and left - free < SETTLES * left:
-                break
+                return True
             before, left = room, free
-        return Node(self._proved, next(self._order), region, c, start)
+        return True
 
     def _expand(self, node: Node) -> None:
         """Bound a node better, and split it if it may hold something better."""
         self.n_nodes += 1
-        q = self.reduced.Z.shape[1]
-        bound = self._plain(node)
-        if self.n_nodes > 2:
-            room = max(self.incumbent.value - max(node.bound, bound.value), 1e-9 * self.incumbent.value)
-            ascent = self.transfer.ascend(
-                node.region, node.c, node.start, self.cutoff, 0.1 * room / q, 0.01 * room / q, NODE_STEPS
-            )
-            if ascent.closed:
+        relaxation = self._relax(node.region, np.zeros_like(node.c))
+        plain = relaxation.minimise(Start(node.start.b))
+        node.bound = max(node.bound, plain.value)
+        if node.bound >= self.cutoff:
+            return
+        node.start = plain.start
+        if plain.factor is not None:
+            if shrink_by_ellipsoid(node.region, self.reduced.Z, plain, self.cutoff) < 0:
                 return
-            if ascent.best.value > bound.value:
-                bound, node.c = ascent.best, ascent.c
-        self.incumbent.offer(bound.b)
-        value = max(node.bound, bound.value)
-        if value >= self.cutoff:
+            # Samples that could not lend before begin with next to nothing.
+            node.c = np.where(node.c == 0.0, first_transfer(node.region), node.c)
+            close = self.incumbent.value - node.bound < CLOSE * self.incumbent.value
+            if self.n_nodes > 2 and close and not self._tighten(node, NODE_ROUNDS):
+                return
+        self.incumbent.offer(node.start.b)
+        if node.bound >= self.cutoff:
             return
         free = np.flatnonzero(node.region.kind == FREE)
         if free.size == 0:
-            self._leaves = min(self._leaves, max(value, self._plain(node).value))
+            self._leaves = min(self._leaves, max(node.bound, self._plain(node).value))
             return
-        sample = self._branching_sample(node, bound, free)
+        sample = self._branching_sample(node, free)
         for kind in (ON, OFF):
             region = node.region.copy()
             region.kind[sample] = kind
@@ -178,16 +201,17 @@ class SignSearch:
             else:
                 region.U[sample] = min(region.U[sample], 0.0)
             if decide(region) >= 0:
-                heapq.heappush(self._open, Node(value, next(self._order), region, node.c.copy(), bound.start))
+                child = Node(node.bound, next(self._order), region, node.c.copy(), node.start)
+                heapq.heappush(self._open, child)
 
     def _plain(self, node: Node) -> Bound:
         """The relaxation without any transfer: exact where no sample is free."""
         return self._relax(node.region, np.zeros_like(node.c)).minimise(Start(node.start.b))
 
-    def _branching_sample(self, node: Node, bound: Bound, free: np.ndarray) -> int:
+    def _branching_sample(self, node: Node, free: np.ndarray) -> int:
         """The free sample whose loss the relaxation misses most; without intervals, the largest outcome."""
-        y, u = self.reduced.y, bound.u
-        if not np.isfinite(node.region.l[free]).all():
+        y, u = self.reduced.y, self.reduced.Z @ node.start.b
+        if not has_intervals(node.region):
             return int(free[np.argmax(y[free])])
         env = self._relax(node.region, node.c).envelopes
         line = env.constant + env.slope * u - node.c * u * u

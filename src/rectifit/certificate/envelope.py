@@ -26,14 +26,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rectifit.problem import Mask, Vector
+from rectifit.certificate.kernel import CONVEX, FREE, OFF, ON
+from rectifit.problem import Matrix, Vector
 
-__all__ = ["CONVEX", "FREE", "OFF", "ON", "Envelopes", "Kinds", "make_envelopes"]
+__all__ = ["CONVEX", "FREE", "OFF", "ON", "Envelopes", "Kinds"]
 
 Kinds = npt.NDArray[np.int8]
-CONVEX, FREE, ON, OFF = 0, 1, 2, 3
-# Weight of the penalty for u > 0 of a sample that is OFF.
-PENALTY = 100.0
 
 
 class Envelopes(NamedTuple):
@@ -49,61 +47,9 @@ class Envelopes(NamedTuple):
     jump: Vector
     left: Vector
     a: Vector
-    has_chord: Mask
+    has_chord: Vector
 
-
-def make_envelopes(kind: Kinds, y: Vector, l: Vector, U: Vector, c: Vector) -> Envelopes:  # noqa: E741
-    """Envelopes of all samples; l and U may be infinite, and c < 0 needs a finite l unless ON."""
-    square = y * y
-    one = 1.0 + c
-    finite = l > -np.inf
-    low = np.where(finite, np.minimum(l, 0.0), 0.0)
-    # CONVEX and OFF: the chord of y^2 + c u^2 from l to 0.
-    chord_slope = np.where(c < 0.0, c * low, 0.0)
-    constant, slope, t = square.copy(), chord_slope, np.zeros_like(y)
-    right = np.where(kind == OFF, PENALTY, one)
-    jump = np.where(kind == CONVEX, -2.0 * y - chord_slope, 0.0)
-    left, a = np.zeros_like(y), low.copy()
-    has_chord = finite & (kind != ON)
-
-    # The tangent from l to the right branch of h.
-    steep = (kind == CONVEX) & (jump < 0.0)
-    free = kind == FREE
-    with np.errstate(invalid="ignore", divide="ignore"):
-        touch = np.where(finite, low + np.sqrt((low * low - 2.0 * y * low) / one), y)
-        root = np.sqrt(np.where(c > 0.0, c, 0.0) * one)
-        bitangent = y / (one + root)
-        reach = np.where(c > 0.0, -bitangent * np.sqrt(one / np.where(c > 0.0, c, 1.0)), -np.inf)
-    both = free & (c > 0.0) & (reach >= l)
-    tangent = steep | free
-    t = np.where(both, bitangent, np.where(tangent, touch, t))
-    a = np.where(both, reach, a)
-    left = np.where(both, c, left)
-    slope = np.where(tangent, 2.0 * one * t - 2.0 * y, slope)
-    constant = np.where(tangent, square - one * t * t, constant)
-    jump = np.where(tangent, 0.0, jump)
-    has_chord = np.where(free, finite | both, has_chord)
-
-    # Where h would be touched beyond U: a line that ends at (U, h(U)), and h from there on.
-    beyond = tangent & (t > U)
-    if beyond.any():
-        upper = np.where(beyond, U, 0.0)
-        at = one * upper * upper - 2.0 * y * upper + square
-        with np.errstate(invalid="ignore", divide="ignore"):
-            # From there to the left: the tangent to y^2 + c u^2, if it touches right of l; otherwise to l.
-            start = upper - np.sqrt(
-                np.maximum(upper * upper - (at - square) / np.where(c > 0.0, c, 1.0), 0.0)
-            )
-            touching = beyond & (c > 0.0) & (start >= l)
-            to_low = (at - square - c * low * low) / (upper - low)
-        ending = beyond & finite & ~touching
-        # Without a lower end the best line is flat.
-        line = np.where(touching, 2.0 * c * start, np.where(ending, to_low, 0.0))
-        slope = np.where(beyond, line, slope)
-        constant = np.where(beyond, at - line * upper, constant)
-        a = np.where(touching, start, np.where(beyond, low, a))
-        left = np.where(touching, c, np.where(beyond, 0.0, left))
-        t = np.where(beyond, upper, t)
-        jump = np.where(beyond, np.maximum(2.0 * one * upper - 2.0 * y - line, 0.0), jump)
-        has_chord = has_chord & ~(beyond & ~touching & ~finite)
-    return Envelopes(constant, slope, right, t, jump, left, a, has_chord)
+    @classmethod
+    def from_columns(cls, table: Matrix) -> Envelopes:
+        """From the table of certificate/kernel.py, one line per sample."""
+        return cls(*table.T)

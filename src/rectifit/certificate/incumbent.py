@@ -11,9 +11,12 @@ from rectifit.problem import Point, Problem, Vector
 
 __all__ = ["Incumbent"]
 
+# Candidates are polished if their objective is at most this many times the best.
+PROMISING = 1.5
+
 
 class Incumbent:
-    """Keeps the best point; every candidate is polished first, once per active set."""
+    """Keeps the best point; promising candidates are polished first, once per active set."""
 
     def __init__(
         self, problem: Problem, reduced: Reduced, best: Point, polish: Callable[[Point], Point]
@@ -30,6 +33,8 @@ class Incumbent:
     def offer(self, b: Vector) -> None:
         """Take a point in reduced coordinates as a candidate."""
         start = self.problem.evaluate(*self.reduced.coefficients(b))
+        if start.objective > PROMISING * self.best.objective:
+            return
         key = np.packbits(self.problem.active_at(start.u)).tobytes()
         if key in self._tried:
             return

@@ -28,12 +28,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from rectifit.certificate.envelope import FREE, ON, Envelopes, Kinds, make_envelopes
+from rectifit.certificate.envelope import ON, Envelopes, Kinds
+from rectifit.certificate.kernel import build, support
 from rectifit.problem import Mask, Matrix, Vector
 from rectifit.surrogate import kernel
 from rectifit.surrogate.bound import EPS, mend_slopes
@@ -45,6 +46,8 @@ __all__ = ["Bound", "Region", "Relaxation", "Start"]
 SINGULAR = 1e-11
 # Curvature that leads out of flat places.
 GUIDE = 1e-3
+# A residual that costs the bound more than this may do so by accident.
+SUSPICIOUS = 1e-3
 # A residual outside the range of the curved pieces means that the relaxation has no minimum.
 NO_REMAINDER = 1e-12
 
@@ -91,29 +94,18 @@ class Relaxation:
 
     def __init__(self, Z: Matrix, y: Vector, ridge: Matrix, region: Region, c: Vector) -> None:
         self.Z, self.y, self.c, self.region = Z, y, c, region
+        n, q = Z.shape
         self.C: Matrix = ridge - (Z.T * c) @ Z
-        self.envelopes: Envelopes = make_envelopes(region.kind, y, region.l, region.U, c)
-        self._build_rows()
-
-    def _build_rows(self) -> None:
-        env, kind, y, c = self.envelopes, self.region.kind, self.y, self.c
-        on = kind == ON
-        root = np.sqrt(np.where(on, 1.0 + c, env.right))
-        self._left = np.flatnonzero((env.left > 0.0) & (kind == FREE))
-        mirrored = np.sqrt(env.left[self._left])
-        kink = np.where(on, -np.inf, root * env.t)
-        outcome = np.where(on, y / root, root * env.t - env.jump / (2.0 * root))
-        self._scale = np.concatenate([root, -mirrored])
-        self._kink = np.concatenate([kink, -mirrored * env.a[self._left]])
-        self._outcome = np.concatenate([outcome, -mirrored * env.a[self._left]])
-        rows = np.concatenate([self.Z, self.Z[self._left]]) if self._left.size else self.Z
-        self._rows = rows * self._scale[:, None]
-        slope = np.where(on, 0.0, env.slope)
-        self._slope = slope @ self.Z
-        # A kernel piece is y'^2 left of its kink, an envelope's is 0; ON samples are y^2 - y'^2 above theirs.
-        self._constant = float(np.where(on, y * y - outcome * outcome, env.constant).sum())
-        held = self._rows[: y.size][on]
-        self.K: Matrix = self.C + held.T @ held
+        table, rows, slope = np.empty((n, 8)), np.empty((2 * n, q)), np.empty(q)
+        norms, kink, outcome = np.empty(2 * n), np.empty(2 * n), np.empty(2 * n)
+        m, self._constant = build(
+            Z, region.kind, y, region.l, region.U, c, table, rows, norms, kink, outcome, slope
+        )
+        self.envelopes = Envelopes.from_columns(table)
+        self._rows, self._norms, self._kink, self._outcome = rows[:m], norms[:m], kink[:m], outcome[:m]
+        self._slope = slope
+        whole = rows[:n][region.kind == ON]
+        self.K: Matrix = self.C + whole.T @ whole
 
     def minimise(self, start: Start) -> Bound:
         """Minimise from a start, and bound; minus infinity where there is no minimum."""
@@ -123,9 +115,23 @@ class Relaxation:
             guided = self._descend(start, self._slope[None], C + GUIDE * np.eye(len(C)))[0]
             start = Start(guided.deltas[0])
         found, carry = self._descend(start, self._slope[None], C)
-        values, shifts = self._bounds(found.deltas, found.slopes, self._slope[None])
-        b = found.deltas[0]
-        return Bound(float(values[0]), b, self.Z @ b, self._factor, b - shifts[0], Start(b, carry, self))
+        b, lam = found.deltas[0], found.slopes[0]
+        turned = self.C @ b
+        g = self._slope + 2.0 * turned
+        value, size = support(self._rows, self._kink, self._outcome, b, lam, g)
+        value += self._constant + float(b @ (turned + self._slope)) - self._rounding(size)
+        centre = b
+        if self._factor is None:
+            value = self._mended_value(b, lam, g, self._slope)
+        else:
+            step = np.linalg.solve(self.K, g)
+            value -= 0.25 * float(g @ step)
+            centre = b - 0.5 * step
+        return Bound(value, b, self.Z @ b, self._factor, centre, Start(b, carry, self))
+
+    def _rounding(self, size: Any) -> Any:
+        """What the rounding of sums of such a size may have added."""
+        return EPS * (8.0 + self.Z.shape[1]) * (size + abs(self._constant))
 
     def minimise_tilted(self, start: Start, tilts: Matrix) -> tuple[Vector, Matrix]:
         """Bounds of min R + tilt'b, one per line of tilts, all from one start, and where they were found."""
@@ -133,7 +139,7 @@ class Relaxation:
         # Without definite curvature a little of it, which the bound knows nothing of, keeps minima in reach.
         C = self.C if self._factor is not None else self.C + GUIDE * np.eye(len(self.C))
         found = self._descend(start, slopes, C)[0]
-        return self._bounds(found.deltas, found.slopes, slopes)[0], found.deltas
+        return self._bounds(found.deltas, found.slopes, slopes), found.deltas
 
     def _descend(self, start: Start, slopes: Matrix, C: Matrix) -> tuple[Descent, Carry]:
         rows, kink, n = self._rows, self._kink, self.y.size
@@ -160,22 +166,17 @@ class Relaxation:
         """All products of two entries of a row, one row per line."""
         return np.asarray((self._rows[:, :, None] * self._rows[:, None, :]).reshape(len(self._rows), -1))
 
-    @cached_property
-    def _norms(self) -> Vector:
-        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self._rows, self._rows)))
-
-    def _bounds(self, points: Matrix, multipliers: Matrix, slopes: Matrix) -> tuple[Vector, Matrix]:
-        """Lower bounds from points in lines, with slopes of the pieces there, and K^-1 g / 2."""
+    def _bounds(self, points: Matrix, multipliers: Matrix, slopes: Matrix) -> Vector:
+        """Lower bounds from points in lines, with slopes of the pieces there."""
         pieces = points @ self._columns
         lam = np.where(self._whole, 2.0 * (pieces - self._outcome), np.maximum(multipliers, 0.0))
         turned = points @ self.C
         g = slopes + 2.0 * turned + lam @ self._rows
         if self._factor is None:
-            return self._dual_values(points, pieces, lam, g, slopes), np.zeros_like(points)
+            return self._dual_values(points, pieces, lam, g, slopes)
         v = solve_triangular(self._factor, g.T, lower=True, check_finite=False)
-        shifts = 0.5 * solve_triangular(self._factor, v, lower=True, trans=1, check_finite=False).T
-        support = self._support(pieces, lam) + np.einsum("ij,ij->i", points, turned + slopes)
-        return support - 0.25 * np.einsum("ij,ij->j", v, v), shifts
+        supports = self._support(pieces, lam) + np.einsum("ij,ij->i", points, turned + slopes)
+        return np.asarray(supports - 0.25 * np.einsum("ij,ij->j", v, v))
 
     @cached_property
     def _whole(self) -> Mask:
@@ -200,9 +201,9 @@ class Relaxation:
         above = (0.25 * lam + y) * lam + np.where(whole, 0.0, np.square(kink - y))
         conjugate = np.where(lam > jump, above, lam * kink)
         products = lam * pieces
-        size = np.abs(products).sum(axis=-1) + np.abs(conjugate).sum(axis=-1) + abs(self._constant)
+        size = np.abs(products).sum(axis=-1) + np.abs(conjugate).sum(axis=-1)
         total = (products - conjugate).sum(axis=-1) + self._constant
-        return np.asarray(total - EPS * (8.0 + self.Z.shape[1]) * size)
+        return np.asarray(total - self._rounding(size))
 
     def _dual_values(self, points: Matrix, pieces: Matrix, lam: Matrix, g: Matrix, slopes: Matrix) -> Vector:
         """The bounds of surrogate/bound.py, for relaxations that only their curved pieces make definite."""
@@ -220,8 +221,10 @@ class Relaxation:
             decrement = 0.25 * np.einsum("ij,ij->i", g, v)
             linear = np.einsum("ij,ij->i", points, points @ self.C + slopes)
             values = self._support(pieces, lam) + linear - np.maximum(decrement, 0.0)
-        for e in np.flatnonzero(~good):
-            values[e] = self._mended_value(points[e], lam[e], g[e], slopes[e])
+        values[~good] = -np.inf
+        # A singular Gram matrix goes unnoticed above, and makes much of little: once more, with care.
+        for e in np.flatnonzero(~good | (decrement > SUSPICIOUS)):
+            values[e] = max(values[e], self._mended_value(points[e], lam[e], g[e], slopes[e]))
         return np.asarray(values)
 
     def _mended_value(self, b: Vector, lam: Vector, g: Vector, slope: Vector) -> float:
@@ -231,5 +234,5 @@ class Relaxation:
         mended = mend_slopes(self._rows, sloped & ~self._whole, lam, g, self.C + used.T @ used)
         if not mended.remainder <= NO_REMAINDER * (1.0 + float(np.abs(lam).sum())):
             return -np.inf
-        support = self._support(self._rows @ b, mended.slopes) + b @ (self.C @ b + slope)
-        return float(support) - mended.decrement
+        value = self._support(self._rows @ b, mended.slopes) + b @ (self.C @ b + slope)
+        return float(value) - mended.decrement

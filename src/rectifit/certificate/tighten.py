@@ -15,7 +15,14 @@ from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
 from rectifit.certificate.relaxation import Bound, Region, Relaxation
 from rectifit.problem import Matrix, Vector
 
-__all__ = ["decide", "shrink_by_box", "shrink_by_coordinates", "shrink_by_ellipsoid", "shrink_by_tilts"]
+__all__ = [
+    "decide",
+    "has_intervals",
+    "shrink_by_box",
+    "shrink_by_coordinates",
+    "shrink_by_ellipsoid",
+    "shrink_by_tilts",
+]
 
 # Intervals are widened by this much against rounding, relative and in units of y.
 RELATIVE, ABSOLUTE = 1e-7, 1e-9
@@ -32,6 +39,12 @@ def decide(region: Region) -> int:
     region.kind[on] = ON
     region.kind[off & ~on] = OFF
     return int(np.count_nonzero(on | off))
+
+
+def has_intervals(region: Region) -> bool:
+    """Whether every open sample has a lower end."""
+    open_ = (region.kind == FREE) | (region.kind == CONVEX)
+    return bool((region.l[open_] > -np.inf).all())
 
 
 def shrink_by_ellipsoid(region: Region, Z: Matrix, bound: Bound, cutoff: float) -> int:

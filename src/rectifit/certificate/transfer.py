@@ -153,7 +153,7 @@ class Transfer:
     def _slope(relaxation: Relaxation, u: Vector) -> Vector:
         """d LB / d c."""
         env, kind = relaxation.envelopes, relaxation.region.kind
-        on_line = env.has_chord & ((u > env.a) | (env.left == 0.0)) & ((u < env.t) | (kind > ON))
+        on_line = (env.has_chord > 0.0) & ((u > env.a) | (env.left == 0.0)) & ((u < env.t) | (kind > ON))
         return np.where(on_line, (u - env.a) * (env.t - u), 0.0)
 
     def _step(self, region: Region, here: Evaluation, memory: Memory, mu: float) -> Evaluation | None:

@@ -1,0 +1,129 @@
+"""Compiled loops of the relaxation: envelopes, rows for the surrogate's kernel, supporting functions."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+
+from rectifit.surrogate.kernel import HELPER_OPTIONS, OPTIONS
+
+__all__ = ["CONVEX", "FREE", "OFF", "ON", "build", "support"]
+
+CONVEX, FREE, ON, OFF = 0, 1, 2, 3
+# Weight of the penalty for u > 0 of a sample that is OFF.
+PENALTY = 100.0
+
+compiled = numba.njit(cache=True, **OPTIONS)
+inner = numba.njit(**HELPER_OPTIONS)
+
+
+@inner
+def envelope(kind, y, lower, U, c, out):
+    """One envelope (see envelope.py): out <- constant, slope, right, t, jump, left, a, has_chord."""
+    square, one, finite = y * y, 1.0 + c, lower > -np.inf
+    low = min(lower, 0.0) if finite else 0.0
+    constant, slope, right, t, jump, left, a = square, 0.0, one, 0.0, 0.0, 0.0, low
+    has_chord = finite
+    tangent = kind == FREE
+    if kind != FREE:
+        # The chord of y^2 + c u^2 from l to 0, or, where it is steeper than h at 0, the tangent from l.
+        slope = c * low if c < 0.0 else 0.0
+        jump = -2.0 * y - slope
+        tangent = kind == CONVEX and jump < 0.0
+    if kind == OFF:
+        # Beyond 0 it may cost what it likes, but not less than its loss.
+        right, jump = PENALTY, max(jump, 0.0)
+    if tangent:
+        t, jump = (low + math.sqrt((low * low - 2.0 * y * low) / one) if finite else y), 0.0
+        if kind == FREE and c > 0.0:
+            touch = y / (one + math.sqrt(c * one))
+            reach = -touch * math.sqrt(one / c)
+            if reach >= lower:
+                t, a, left, has_chord = touch, reach, c, True
+        slope, constant = 2.0 * one * t - 2.0 * y, square - one * t * t
+        if t > U:
+            # A line that ends at (U, h(U)): from the left branch of h, from l, or without a lower end flat.
+            at = one * U * U - 2.0 * y * U + square
+            slope, a, left, has_chord = 0.0, low, 0.0, finite
+            start = U - math.sqrt(max(U * U - (at - square) / c, 0.0)) if c > 0.0 else -np.inf
+            if c > 0.0 and start >= lower:
+                slope, a, left, has_chord = 2.0 * c * start, start, c, True
+            elif finite:
+                slope = (at - square - c * low * low) / (U - low)
+            t, constant = U, at - slope * U
+            jump = max(2.0 * one * U - 2.0 * y - slope, 0.0)
+    out[0], out[1], out[2], out[3] = constant, slope, right, t
+    out[4], out[5], out[6], out[7] = jump, left, a, 1.0 if has_chord else 0.0
+
+
+@compiled
+def build(Z, kind, y, lower, U, c, envelopes, rows, norms, kinks, outcomes, slope):
+    """Fill in envelopes and the kernel's rows; returns how many rows there are, and the constant.
+
+    A sample that is ON is a whole quadratic. Other samples have a row for their right branch; those with a
+    left branch have another one behind, mirrored. slope <- the sum of all lines.
+    """
+    n, q = Z.shape
+    m, constant = n, 0.0
+    for j in range(q):
+        slope[j] = 0.0
+    for i in range(n):
+        env = envelopes[i]
+        envelope(kind[i], y[i], lower[i], U[i], c[i], env)
+        if kind[i] == ON:
+            root = math.sqrt(1.0 + c[i])
+            kinks[i], outcomes[i] = -np.inf, y[i] / root
+            constant += y[i] * y[i] - outcomes[i] * outcomes[i]
+        else:
+            root = math.sqrt(env[2])
+            kinks[i] = root * env[3]
+            outcomes[i] = kinks[i] - env[4] / (2.0 * root)
+            constant += env[0]
+            for j in range(q):
+                slope[j] += env[1] * Z[i, j]
+        length = 0.0
+        for j in range(q):
+            rows[i, j] = root * Z[i, j]
+            length += Z[i, j] * Z[i, j]
+        norms[i] = root * math.sqrt(length)
+        if kind[i] == FREE and env[5] > 0.0:
+            root = math.sqrt(env[5])
+            for j in range(q):
+                rows[m, j] = -root * Z[i, j]
+            norms[m] = root * math.sqrt(length)
+            kinks[m] = outcomes[m] = -root * env[6]
+            m += 1
+    return m, constant
+
+
+@compiled
+def support(rows, kinks, outcomes, b, slopes, g):
+    """Value at b of the supporting functions with these slopes, and the size of what was added up.
+
+    slopes <- those that are used: of whole quadratics their own, of others not below 0. g <- g + rows'slopes.
+    """
+    m, q = rows.shape
+    total, size = 0.0, 0.0
+    for i in range(m):
+        u = 0.0
+        for j in range(q):
+            u += rows[i, j] * b[j]
+        y, k = outcomes[i], kinks[i]
+        if k == -np.inf:
+            lam = 2.0 * (u - y)
+            conjugate = (0.25 * lam + y) * lam
+        else:
+            lam = max(slopes[i], 0.0)
+            # Of the piece that is 0 left of its kink.
+            conjugate = lam * k
+            if lam > 2.0 * (k - y):
+                conjugate = (0.25 * lam + y) * lam + (k - y) * (k - y)
+        slopes[i] = lam
+        if lam != 0.0:
+            for j in range(q):
+                g[j] += lam * rows[i, j]
+        total += lam * u - conjugate
+        size += abs(lam * u) + abs(conjugate)
+    return total, size
