@@ -17,7 +17,7 @@ from itertools import count
 
 import numpy as np
 
-from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
+from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON, Kinds
 from rectifit.certificate.incumbent import Incumbent
 from rectifit.certificate.reduction import Reduced
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
@@ -94,11 +94,15 @@ class SignSearch:
     def n_open(self) -> int:
         return len(self._open)
 
-    def run(self) -> bool:
-        """Search until the gap is closed (True) or the time is up."""
+    def start(self) -> bool:
+        """Tighten and bound the whole; True if that closes it."""
         root = self._root() if self.reduced.y.size else None
         self.n_nodes = 1
         self._open = [] if root is None else [root]
+        return root is None
+
+    def run(self) -> bool:
+        """Search on until the gap is closed (True) or the time is up."""
         while self._open:
             if self.is_over():
                 return False
@@ -112,6 +116,11 @@ class SignSearch:
             self._current = None
             self.report()
         return self._leaves >= self.cutoff
+
+    @property
+    def kind(self) -> Kinds:
+        """What is settled for all better solutions."""
+        return self.region.kind
 
     def _whole(self) -> Region:
         n = self.reduced.y.size

@@ -32,9 +32,10 @@ class Incumbent:
 
     def offer(self, b: Vector) -> None:
         """Take a point in reduced coordinates as a candidate."""
-        start = self.problem.evaluate(*self.reduced.coefficients(b))
-        if start.objective > PROMISING * self.best.objective:
+        r = np.maximum(self.reduced.Z @ b, 0.0) - self.reduced.y
+        if self.reduced.objective(float(r @ r)) > PROMISING * self.best.objective:
             return
+        start = self.problem.evaluate(*self.reduced.coefficients(b))
         key = np.packbits(self.problem.active_at(start.u)).tobytes()
         if key in self._tried:
             return

@@ -50,6 +50,11 @@ class Reduced:
         """From the user's units to reduced ones."""
         return (objective - self.constant) / self.unit
 
+    def from_coefficients(self, beta: Vector, intercept: float) -> Vector:
+        """The point nearest to these coefficients."""
+        b = np.append(beta, intercept) if self.problem.fit_intercept else beta
+        return np.asarray(np.linalg.lstsq(self.to_coefficients, b, rcond=None)[0])
+
     def coefficients(self, b: Vector) -> tuple[Vector, float]:
         """Coefficients and intercept of a point."""
         columns, p = self.to_coefficients @ b, self.problem.n_features

@@ -40,7 +40,7 @@ from rectifit.surrogate import kernel
 from rectifit.surrogate.bound import EPS, mend_slopes
 from rectifit.surrogate.descent import Carry, Descent, Terrain, descend
 
-__all__ = ["Bound", "Region", "Relaxation", "Start"]
+__all__ = ["Bound", "Pieces", "Region", "Relaxation", "Start"]
 
 # K counts as singular where its Cholesky pivots fall below this, in whitened coordinates.
 SINGULAR = 1e-11
@@ -69,7 +69,7 @@ class Start(NamedTuple):
 
     b: Vector
     carry: Carry | None = None
-    owner: Relaxation | None = None
+    owner: Pieces | None = None
 
     def curvature(self) -> Matrix:
         """The matrix of the quadratic around the point."""
@@ -89,23 +89,24 @@ class Bound(NamedTuple):
     start: Start
 
 
-class Relaxation:
-    """The relaxation for one region and one choice of c."""
+class Pieces:
+    """A quadratic with matrix C and slope, a constant, and pieces; K is its definite part (see above)."""
 
-    def __init__(self, Z: Matrix, y: Vector, ridge: Matrix, region: Region, c: Vector) -> None:
-        self.Z, self.y, self.c, self.region = Z, y, c, region
-        n, q = Z.shape
-        self.C: Matrix = ridge - (Z.T * c) @ Z
-        table, rows, slope = np.empty((n, 8)), np.empty((2 * n, q)), np.empty(q)
-        norms, kink, outcome = np.empty(2 * n), np.empty(2 * n), np.empty(2 * n)
-        m, self._constant = build(
-            Z, region.kind, y, region.l, region.U, c, table, rows, norms, kink, outcome, slope
-        )
-        self.envelopes = Envelopes.from_columns(table)
-        self._rows, self._norms, self._kink, self._outcome = rows[:m], norms[:m], kink[:m], outcome[:m]
-        self._slope = slope
-        whole = rows[:n][region.kind == ON]
-        self.K: Matrix = self.C + whole.T @ whole
+    def __init__(
+        self,
+        Z: Matrix,
+        C: Matrix,
+        K: Matrix,
+        rows: Matrix,
+        norms: Vector,
+        kink: Vector,
+        outcome: Vector,
+        slope: Vector,
+        constant: float,
+    ) -> None:
+        self.Z, self.C, self.K = Z, C, K
+        self._rows, self._norms, self._kink, self._outcome = rows, norms, kink, outcome
+        self._slope, self.constant = slope, constant
 
     def minimise(self, start: Start) -> Bound:
         """Minimise from a start, and bound; minus infinity where there is no minimum."""
@@ -119,7 +120,7 @@ class Relaxation:
         turned = self.C @ b
         g = self._slope + 2.0 * turned
         value, size = support(self._rows, self._kink, self._outcome, b, lam, g)
-        value += self._constant + float(b @ (turned + self._slope)) - self._rounding(size)
+        value += self.constant + float(b @ (turned + self._slope)) - self._rounding(size)
         centre = b
         if self._factor is None:
             value = self._mended_value(b, lam, g, self._slope)
@@ -131,7 +132,7 @@ class Relaxation:
 
     def _rounding(self, size: Any) -> Any:
         """What the rounding of sums of such a size may have added."""
-        return EPS * (8.0 + self.Z.shape[1]) * (size + abs(self._constant))
+        return EPS * (8.0 + self.Z.shape[1]) * (size + abs(self.constant))
 
     def minimise_tilted(self, start: Start, tilts: Matrix) -> tuple[Vector, Matrix]:
         """Bounds of min R + tilt'b, one per line of tilts, all from one start, and where they were found."""
@@ -142,13 +143,13 @@ class Relaxation:
         return self._bounds(found.deltas, found.slopes, slopes), found.deltas
 
     def _descend(self, start: Start, slopes: Matrix, C: Matrix) -> tuple[Descent, Carry]:
-        rows, kink, n = self._rows, self._kink, self.y.size
+        rows, kink, n = self._rows, self._kink, len(self.Z)
         if start.carry is not None and start.owner is self and C is self.C:
             carry = start.carry.copy()
         else:
             u = rows @ start.b
             state = (u > kink).astype(np.int8)
-            if start.carry is not None:
+            if start.carry is not None and start.carry.state.size >= n and kink.size >= n:
                 # Rows that were held at their kink are likely to be there again.
                 held = (start.carry.state[:n] == kernel.HELD) & (np.abs(u[:n] - kink[:n]) <= kernel.HOLD_TOL)
                 state[:n][held] = kernel.HELD
@@ -202,7 +203,7 @@ class Relaxation:
         conjugate = np.where(lam > jump, above, lam * kink)
         products = lam * pieces
         size = np.abs(products).sum(axis=-1) + np.abs(conjugate).sum(axis=-1)
-        total = (products - conjugate).sum(axis=-1) + self._constant
+        total = (products - conjugate).sum(axis=-1) + self.constant
         return np.asarray(total - self._rounding(size))
 
     def _dual_values(self, points: Matrix, pieces: Matrix, lam: Matrix, g: Matrix, slopes: Matrix) -> Vector:
@@ -236,3 +237,21 @@ class Relaxation:
             return -np.inf
         value = self._support(self._rows @ b, mended.slopes) + b @ (self.C @ b + slope)
         return float(value) - mended.decrement
+
+
+class Relaxation(Pieces):
+    """The relaxation for one region and one choice of c."""
+
+    def __init__(self, Z: Matrix, y: Vector, ridge: Matrix, region: Region, c: Vector) -> None:
+        self.y, self.c, self.region = y, c, region
+        n, q = Z.shape
+        table, rows, slope = np.empty((n, 8)), np.empty((2 * n, q)), np.empty(q)
+        norms, kink, outcome = np.empty(2 * n), np.empty(2 * n), np.empty(2 * n)
+        m, constant = build(
+            Z, region.kind, y, region.l, region.U, c, table, rows, norms, kink, outcome, slope
+        )
+        self.envelopes = Envelopes.from_columns(table)
+        C = ridge - (Z.T * c) @ Z
+        whole = rows[:n][region.kind == ON]
+        K = C + whole.T @ whole
+        super().__init__(Z, C, K, rows[:m], norms[:m], kink[:m], outcome[:m], slope, constant)

@@ -16,6 +16,7 @@ from rectifit.certificate.relaxation import Bound, Region, Relaxation
 from rectifit.problem import Matrix, Vector
 
 __all__ = [
+    "can_shrink",
     "decide",
     "has_intervals",
     "shrink_by_box",
@@ -39,6 +40,21 @@ def decide(region: Region) -> int:
     region.kind[on] = ON
     region.kind[off & ~on] = OFF
     return int(np.count_nonzero(on | off))
+
+
+def can_shrink(Z: Matrix) -> bool:
+    """Whether every direction raises some u, so that intervals can be found before any sign is known.
+
+    By Gordan's theorem there is no d with z_i'd < 0 for all i if and only if 0 is a combination of the rows
+    with non-negative weights, not all 0: non-negative least squares looks for one with weights of sum 1.
+    """
+    from scipy.optimize import nnls
+
+    try:
+        _, left = nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))
+    except RuntimeError:
+        return True
+    return bool(left <= 1e-9)
 
 
 def has_intervals(region: Region) -> bool:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.branching import SignSearch
+from rectifit.certificate.cones import ConeSearch
 from rectifit.certificate.envelope import OFF, ON
 from rectifit.certificate.incumbent import Incumbent
 from rectifit.certificate.reduction import reduce_rows
+from rectifit.certificate.tighten import can_shrink
 from rectifit.methods.iterative import majorise
 from rectifit.methods.search import Halt, Search
 from rectifit.problem import Point
@@ -18,33 +20,64 @@ __all__ = ["Proof"]
 MAX_ITER = 50
 # Up to so many coefficients, the intercept included, and samples the arrangement is gone through.
 PLANE, PLANE_SAMPLES = 2, 4000
+# Where the best fit leaves more than this share of sum w y^2, and samples can go anywhere, signs say little:
+# with so many positive samples or more, and up to so many coefficients, the search is over directions.
+LOW_SIGNAL, MANY_SAMPLES, FEW_DIRECTIONS = 0.3, 30, 10
 
 
 class Proof:
-    """Runs the search over signs and keeps incumbent, bound and history of the search up to date."""
+    """Chooses and runs the searches, and keeps incumbent, bound and history of the search up to date."""
 
     def __init__(self, search: Search) -> None:
         assert search.best is not None
         self.search = search
         self.reduced = reduce_rows(search.problem)
         self.incumbent = Incumbent(search.problem, self.reduced, search.best, self._polish)
-        self.signs = SignSearch(self.reduced, self.incumbent, self._target, search.is_over, self._report)
+        self.engine: SignSearch | ConeSearch = SignSearch(
+            self.reduced, self.incumbent, self._target, search.is_over, self._report
+        )
         self._began = search.seconds
 
     def run(self) -> Stop:
+        """Prove down to the target gap, or as far as the time allows."""
         # Many small matrices: BLAS threads would only wait for each other.
         from threadpoolctl import threadpool_limits
 
         status = "interrupted"
         try:
             with threadpool_limits(1):
-                closed = self._solve_plane() or self.signs.run()
+                closed = self._prove()
             status = "optimal" if closed else "time_limit"
         finally:
             self._tell(status)
         if not closed:
             raise Halt(Stop.TIME_LIMIT)
         return Stop.TARGET
+
+    def _prove(self) -> bool:
+        if self._solve_plane():
+            return True
+        signs = self.engine
+        assert isinstance(signs, SignSearch)
+        if self._is_low_signal() and not can_shrink(self.reduced.Z):
+            along = self.reduced.from_coefficients(self.incumbent.best.beta, self.incumbent.best.intercept)
+            self.engine = ConeSearch(
+                self.reduced.Z,
+                self.reduced.y,
+                self.reduced.ridge,
+                along,
+                lambda: self._target(self.incumbent.value),
+                self.incumbent.offer,
+                self.search.is_over,
+                self._report,
+            )
+            return self.engine.run()
+        return signs.start() or signs.run()
+
+    def _is_low_signal(self) -> bool:
+        share = self.incumbent.best.objective / self.search.problem.null_objective
+        many = int((self.reduced.y > 0.0).sum()) >= MANY_SAMPLES
+        return share > LOW_SIGNAL and many and self.reduced.Z.shape[1] <= FEW_DIRECTIONS
 
     def _solve_plane(self) -> bool:
         """Two coefficients and not too many samples need no search."""
@@ -75,16 +108,21 @@ class Proof:
                 best = step.point
         return best
 
+    def _keep_bound(self) -> float:
+        bound = self.reduced.objective(self.engine.lower_bound)
+        self.search.lower_bound = max(self.search.lower_bound, bound)
+        return self.search.lower_bound
+
     def _tell(self, status: str) -> None:
-        search, kind, counts = self.search, self.signs.region.kind, self.reduced.counts
+        search, kind, counts = self.search, self.engine.kind, self.reduced.counts
         if search.best is None or self.incumbent.best.objective < search.best.objective:
             search.offer(self.incumbent.best)
-        search.lower_bound = max(search.lower_bound, self.reduced.objective(self.signs.lower_bound))
+        self._keep_bound()
         n_active = int(counts[kind == ON].sum())
         n_inactive = int(counts[kind == OFF].sum()) + self.reduced.n_zero
         search.proof = {
             "status": status,
-            "n_nodes": self.signs.n_nodes,
+            "n_nodes": self.engine.n_nodes,
             "seconds": search.seconds - self._began,
             "n_active": n_active,
             "n_inactive": n_inactive,
@@ -92,12 +130,11 @@ class Proof:
         }
 
     def _report(self) -> None:
-        search = self.search
-        objective = self.incumbent.best.objective
-        bound = max(search.lower_bound, self.reduced.objective(self.signs.lower_bound))
-        search.history.append((search.seconds, objective, bound))
-        gap = (objective - bound) / objective if objective > 0.0 else 0.0
-        text = (
-            f"exact, objective {objective:.6g}, bound {bound:.6g}, gap {gap:.2%}, {self.signs.n_open:,} open"
-        )
-        search.note(text, self.signs.n_nodes)
+        search, objective = self.search, self.incumbent.best.objective
+        bound = self._keep_bound()
+        row = (search.seconds, objective, bound)
+        if not search.history or search.history[-1][1:] != row[1:]:
+            search.history.append(row)
+        gap, n_open = (objective - bound) / objective if objective > 0.0 else 0.0, self.engine.n_open
+        text = f"exact, objective {objective:.6g}, bound {bound:.6g}, gap {gap:.2%}, {n_open:,} open"
+        search.note(text, self.engine.n_nodes)
