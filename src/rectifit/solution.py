@@ -132,7 +132,7 @@ class Certificate:
     def is_closed(self) -> bool:
         """Whether the gap is at most the target gap, or zero up to rounding."""
         # A bound that was pushed just to the target may miss it by rounding.
-        return self.gap <= (self.target_gap or 0.0) * (1.0 + 1e-9)
+        return self.gap <= (self.target_gap or 0.0) * (1.0 + 1e-6)
 
 
 @dataclass(frozen=True, eq=False)
