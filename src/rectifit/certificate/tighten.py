@@ -19,8 +19,6 @@ __all__ = [
     "can_shrink",
     "decide",
     "has_intervals",
-    "shrink_by_box",
-    "shrink_by_coordinates",
     "shrink_by_ellipsoid",
     "shrink_by_tilts",
 ]
@@ -76,17 +74,6 @@ def shrink_by_ellipsoid(region: Region, Z: Matrix, bound: Bound, cutoff: float) 
     return decide(region)
 
 
-def shrink_by_box(region: Region, Z: Matrix, low: Vector, high: Vector) -> int:
-    """Intervals of u from bounds of all coordinates, which may be infinite; as `decide`."""
-    with np.errstate(invalid="ignore"):
-        up, down = np.maximum(Z, 0.0), np.minimum(Z, 0.0)
-        least = np.where(up > 0, up * low, 0.0).sum(axis=1) + np.where(down < 0, down * high, 0.0).sum(axis=1)
-        most = np.where(up > 0, up * high, 0.0).sum(axis=1) + np.where(down < 0, down * low, 0.0).sum(axis=1)
-    np.maximum(region.l, least - ABSOLUTE, out=region.l)
-    np.minimum(region.U, most + ABSOLUTE, out=region.U)
-    return decide(region)
-
-
 def tilted_bounds(
     relaxation: Relaxation, base: Bound, V: Matrix, cutoff: float, spread: Vector, n_tries: int
 ) -> Vector:
@@ -130,13 +117,3 @@ def shrink_by_tilts(
     high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread[index], n_tries)
     np.minimum.at(region.U, index, high + ABSOLUTE)
     return decide(region)
-
-
-def shrink_by_coordinates(
-    region: Region, Z: Matrix, relaxation: Relaxation, base: Bound, cutoff: float
-) -> int:
-    """Intervals of u from bounds of all coordinates, found by tilts; as `decide`."""
-    q = Z.shape[1]
-    V = np.vstack([np.eye(q), -np.eye(q)])
-    found = tilted_bounds(relaxation, base, V, cutoff, np.full(2 * q, 4.0), n_tries=4)
-    return shrink_by_box(region, Z, found[:q], -found[q:])
