@@ -180,8 +180,7 @@ class SignSearch:
     def _expand(self, node: Node) -> None:
         """Bound a node better, and split it if it may hold something better."""
         self.n_nodes += 1
-        relaxation = self._relax(node.region, np.zeros_like(node.c))
-        plain = relaxation.minimise(Start(node.start.b))
+        plain = self._plain(node)
         node.bound = max(node.bound, plain.value)
         if node.bound >= self.cutoff:
             return

@@ -215,7 +215,6 @@ class ConeSearch:
         if key not in self._faces:
             outside = float(np.square(self.y[~inside]).sum())
             rows = np.ascontiguousarray(self.Z[inside] @ basis)
-            budget = FACE_NODES
             face = ConeSearch(
                 rows,
                 self.y[inside],
@@ -223,7 +222,7 @@ class ConeSearch:
                 np.linalg.lstsq(rows, np.maximum(self.y[inside], 0.0), rcond=None)[0],
                 lambda: self.cutoff() - outside,
                 lambda b: self.offer(self._turn @ (basis @ b)),
-                lambda: face.n_nodes >= budget or self.is_over(),
+                lambda: face.n_nodes >= FACE_NODES or self.is_over(),
                 self.report,
             )
             if face.run():

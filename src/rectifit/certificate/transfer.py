@@ -17,7 +17,7 @@ and every few steps the region shrinks by the ellipsoid of the bound.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -42,10 +42,9 @@ SHRINKAGE = 0.15
 
 
 class Evaluation(NamedTuple):
-    """The relaxation at c, its bound, the barrier function and its gradient."""
+    """The bound at c, the barrier function and its gradient."""
 
     c: Vector
-    relaxation: Relaxation
     bound: Bound
     objective: float
     gradient: Vector
@@ -80,7 +79,6 @@ class Transfer:
     ridge: Matrix
     seen: Callable[[Vector], None]
     is_over: Callable[[], bool]
-    n_solves: int = field(default=0)
 
     def ascend(
         self, region: Region, c: Vector, start: Start, cutoff: float, mu: float, mu_end: float, max_steps: int
@@ -140,14 +138,13 @@ class Transfer:
             factor = np.linalg.cholesky(relaxation.C)
         except np.linalg.LinAlgError:
             return None
-        self.n_solves += 1
         bound = relaxation.minimise(start)
         if bound.value == -np.inf:
             return None
         W = solve_triangular(factor, self.Z.T, lower=True, check_finite=False)
         barrier = 2.0 * float(np.log(factor.diagonal()).sum())
         gradient = self._slope(relaxation, bound.u) - mu * np.einsum("ij,ij->j", W, W)
-        return Evaluation(c, relaxation, bound, bound.value + mu * barrier, gradient)
+        return Evaluation(c, bound, bound.value + mu * barrier, gradient)
 
     @staticmethod
     def _slope(relaxation: Relaxation, u: Vector) -> Vector:
