@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 
@@ -19,6 +19,26 @@ def all_active_sets(problem: Problem) -> np.ndarray:
 def least_objective(problem: Problem) -> float:
     """min L, which is the least minimum of F_I over all I."""
     return min(s.value for s in SurrogateSolver(problem).solve_each(all_active_sets(problem)))
+
+
+def least_in_space(problem: Problem) -> float:
+    """min L for three coefficients and rows in general position, from all cells of the arrangement.
+
+    Planes u_i = 0 of positive samples cut the space into cones. Every cone has an edge, which lies in two of
+    the planes; the edges and the four ways to leave them give all active sets.
+    """
+    members = np.flatnonzero(problem.positive)
+    A = np.column_stack([problem.X, np.ones(problem.n_samples)]) if problem.fit_intercept else problem.X
+    rows, actives = A[members], set()
+    for i, j in combinations(range(members.size), 2):
+        edge = np.cross(rows[i], rows[j])
+        for direction in (edge, -edge):
+            on = rows @ direction > 0.0
+            for on[i], on[j] in product([False, True], repeat=2):
+                actives.add(on.tobytes())
+    masks = np.zeros((len(actives), problem.n_samples), dtype=bool)
+    masks[:, members] = [np.frombuffer(active, dtype=bool) for active in sorted(actives)]
+    return min(s.value for s in SurrogateSolver(problem).solve_each(masks))
 
 
 def random_problem(seed: int, n_samples: int | None = None) -> Problem:

@@ -5,10 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from brute import least_objective, random_problem
+from brute import least_in_space, least_objective, random_problem
+from peers import prove_by_scip
 
 from rectifit import Problem, certify, solve
 from rectifit.certificate.arrangement import least_in_plane
+from rectifit.certificate.box import Box
 from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
 from rectifit.certificate.reduction import reduce_rows
 from rectifit.certificate.relaxation import Region, Relaxation, Start
@@ -102,6 +104,84 @@ def test_the_arrangement_is_the_least_of_a_fine_grid(seed):
     grid = np.square(scale[:, None] * fitted - problem.y).sum(axis=1).min()
     assert least <= grid + 1e-12
     assert least == pytest.approx(grid, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_against_the_arrangement_in_space(seed):
+    draw = np.random.default_rng(seed)
+    intercept = bool(seed % 2)
+    X = draw.normal(size=(40, 2 if intercept else 3))
+    y = np.maximum(X @ draw.normal(size=X.shape[1]), 0.0) + draw.choice([0.3, 1.0]) * draw.normal(size=40)
+    problem = Problem.from_data(X, y, fit_intercept=intercept, alpha=float(draw.choice([0.0, 0.5])))
+    least = least_in_space(problem)
+    for start in (None, np.zeros(X.shape[1])):
+        certificate = certify_problem(problem, start)
+        assert certificate.status == "optimal"
+        assert_sound(problem, certificate, least)
+
+
+def test_the_arrangement_in_space_is_brute_force():
+    for seed in range(10):
+        draw = np.random.default_rng(seed)
+        problem = Problem.from_data(
+            draw.normal(size=(9, 3)), draw.normal(0.5, 1, size=9), fit_intercept=False
+        )
+        assert least_in_space(problem) == pytest.approx(least_objective(problem), rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("p", "n", "noise"), [(3, 60, 0.3), (4, 60, 0.3), (5, 60, 0.1)])
+def test_against_scip(p, n, noise):
+    X, y, *_ = make_relu(n, p, noise=noise, random_state=p)
+    certificate = certify(X, y, fit_intercept=False)
+    found = prove_by_scip(X, y, limit=60.0)
+    assert certificate.status == "optimal"
+    assert certificate.lower_bound <= found.objective * (1 + 1e-6)
+    assert found.lower_bound <= certificate.objective * (1 + 1e-6)
+    if found.gap <= 1e-4:
+        assert found.objective == pytest.approx(certificate.objective, rel=2.1e-4)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_box(intercept):
+    draw = np.random.default_rng(0)
+    X = draw.normal(3.0, 2.0, size=(80, 4))
+    weight = draw.uniform(0.5, 2.0, size=80)
+    y = np.maximum((X - 3.0) @ [1.0, -1.0, 0.5, 0.2], 0.0) + 0.3 * draw.normal(size=80)
+    data = {"sample_weight": weight, "fit_intercept": intercept, "target_gap": 1e-3}
+    best = solve(X, y, sample_weight=weight, fit_intercept=intercept)
+    certificate = certify(X, y, best, box=5.0, **data)
+    assert certificate.status == "optimal"
+    assert certificate.box == 5.0
+    assert str(certificate).endswith(", among coefficients of standardised size up to 5")
+    assert certificate.lower_bound <= best.objective * (1 + 1e-9)
+    box = Box.around(best.problem, 5.0)
+    size = box.measure(best.beta, best.intercept)
+    assert 0.0 < size < 5.0
+    with pytest.raises(ValueError, match=r"box is 0.01, but the fit in question has a standardised coeff"):
+        certify(X, y, best, box=0.01, **data)
+    with pytest.raises(ValueError, match="box"):
+        certify(X, y, best, box=0.0, **data)
+    # No coefficients of this size reach further, and some reach all of it.
+    reach = box.reach(X)
+    for signs in draw.choice([-1.0, 1.0], size=(200, 5)):
+        beta = 5.0 * box.unit * signs[:4] / box.spread
+        intercept_ = 5.0 * box.unit * signs[4] - box.mean @ beta if intercept else 0.0
+        assert box.measure(beta, intercept_) == pytest.approx(5.0)
+        assert np.all(np.abs(X @ beta + intercept_) <= reach * (1 + 1e-9))
+    away = np.append(np.sign(X[0] - box.mean), 1.0) * 5.0 * box.unit
+    beta = away[:4] / box.spread
+    u = X[0] @ beta + (away[4] - box.mean @ beta if intercept else 0.0)
+    assert u == pytest.approx(reach[0])
+
+
+def test_several_threads_prove_the_same():
+    X, y, *_ = make_relu(160, 8, noise=0.5, random_state=1)
+    best = solve(X, y)
+    alone, together = (certify(X, y, best, n_jobs=n, target_gap=1e-3, time_limit=60) for n in (1, 2))
+    assert alone.status == together.status == "optimal"
+    assert together.objective == pytest.approx(alone.objective, rel=1e-3)
+    assert together.lower_bound <= alone.objective * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -3,7 +3,8 @@ import pytest
 from brute import least_objective, random_problem
 
 from rectifit import Problem, certify, solve
-from rectifit.certificate import cones
+from rectifit.certificate.best_first import Control
+from rectifit.certificate.cone_kernel import EMPTY, bound_parts
 from rectifit.certificate.cones import Cone, ConeSearch
 from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
 from rectifit.certificate.reduction import reduce_rows
@@ -16,9 +17,8 @@ def search_of(Z, y, ridge, cutoff, n_nodes=2000):
     def is_over():
         return search.n_nodes >= n_nodes
 
-    search = ConeSearch(
-        Z, y, ridge, np.ones(Z.shape[1]), lambda: cutoff, lambda _: None, is_over, lambda: None
-    )
+    control = Control(lambda: cutoff, lambda _: None, is_over)
+    search = ConeSearch(Z, y, ridge, np.ones(Z.shape[1]), control)
     return search
 
 
@@ -42,9 +42,8 @@ def test_against_brute_force(chunk):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("mix", [0.0, 0.5, 1.0])
-def test_bounds_of_random_cones(seed, mix, monkeypatch):
+def test_bounds_of_random_cones(seed, mix):
     """No direction in a cone, at its best length, has a loss below the bound of the cone."""
-    monkeypatch.setattr(cones, "MIX", mix)
     draw = np.random.default_rng(seed)
     Z = np.column_stack([draw.normal(size=(60, 3)), np.ones(60)]) / 8.0
     y = np.maximum(draw.normal(0.5, 1.0, size=60), -0.5)
@@ -56,8 +55,8 @@ def test_bounds_of_random_cones(seed, mix, monkeypatch):
         high = np.minimum(low + draw.choice([0.02, 0.2, 1.0]) * draw.random(4), 1.0)
         low[axis] = high[axis] = sign
         kind = np.where(y > 0, FREE, CONVEX).astype(np.int8)
-        cone = Cone(0.0, 0, axis, sign, low, high, kind, 0.5 * (low + high))
-        bound = search._relax(cone, np.empty(4)).minimise(Start(cone.b))
+        cone = Cone(0.0, axis, sign, low, high, kind, 0.5 * (low + high), 0)
+        bound = search._relax(cone, mix).minimise(Start(cone.b))
         directions = draw.uniform(low, high, size=(2000, 4))
         u = directions @ Z.T
         assert np.all(u[:, cone.kind == ON] >= -1e-12)
@@ -125,3 +124,64 @@ def test_a_ridge_is_part_of_the_bound():
     least = reduced.value(least_objective(problem))
     search = search_of(reduced.Z, reduced.y, reduced.ridge, least * (1 - 1e-4))
     assert search.run()
+
+
+def tighten_checked(seed):
+    """Tighten cones around the least-squares fit; how often edges were drawn in and samples settled."""
+    draw = np.random.default_rng(seed)
+    Z = np.column_stack([draw.normal(size=(60, 2)), np.ones(60)]) / 8.0
+    y = np.maximum(Z @ [4.0, -4.0, 2.0] + draw.normal(0.0, 0.5, size=60), -0.3)
+    search = search_of(Z, y, np.zeros((3, 3)), np.inf)
+    Z, narrowed, settled = search.Z, 0, 0
+    best = np.linalg.solve(search._turn, np.linalg.lstsq(Z @ search._turn.T, y, rcond=None)[0])
+    axis = int(np.argmax(np.abs(best)))
+    sign = float(np.sign(best[axis]))
+    for width in (0.1, 0.3, 1.0):
+        ratio = best / (sign * best[axis])
+        low, high = np.maximum(ratio - width, -1.0), np.minimum(ratio + width, 1.0)
+        low[axis] = high[axis] = sign
+        lows, highs = np.stack([low, low]), np.stack([high, high])
+        kinds = np.stack([np.where(y > 0, FREE, CONVEX).astype(np.int8)] * 2)
+        split, other = (axis + 1) % 3, (axis + 2) % 3
+        middle = 0.5 * (low[split] + high[split])
+        directions = draw.uniform(low, high, size=(4000, 3))
+        u = directions @ Z.T
+        fitted = np.maximum(u, 0.0)
+        squares = np.maximum(np.square(fitted).sum(axis=1), 1e-300)
+        losses = float(y @ y) - np.square(np.maximum(fitted @ y, 0.0)) / squares
+        cutoff = float(np.quantile(losses, 0.03))
+        bounds, states, splits = np.empty(2), np.empty(2, np.int64), np.empty(2, np.int64)
+        bound_parts(
+            *(Z, np.ascontiguousarray(Z.T), y, np.zeros((3, 3)), axis, sign, split, cutoff),
+            *(lows, highs, kinds, np.stack([best, best]), bounds, states, splits),
+        )
+        for e, side in enumerate((directions[:, split] <= middle, directions[:, split] >= middle)):
+            better = side & (losses < cutoff)
+            assert bounds[e] <= losses[side].min() + 1e-9
+            if states[e] == EMPTY:
+                assert not better.any()
+                continue
+            assert np.all(directions[better] >= lows[e] - 1e-12)
+            assert np.all(directions[better] <= highs[e] + 1e-12)
+            assert np.all(u[better][:, kinds[e] == ON] >= -1e-12)
+            assert np.all(u[better][:, kinds[e] == OFF] <= 1e-12)
+            narrowed += bool((highs[e] - lows[e])[other] < (high - low)[other] - 1e-6)
+            settled += int(np.count_nonzero(kinds[e] >= ON))
+    return narrowed, settled
+
+
+def test_tightening_keeps_every_better_direction():
+    narrowed, settled = np.sum([tighten_checked(seed) for seed in range(30)], axis=0)
+    assert narrowed > 30
+    assert settled > 300
+
+
+def test_several_threads_prove_the_same():
+    draw = np.random.default_rng(3)
+    X = draw.normal(size=(150, 4))
+    y = np.maximum(X @ [0.6, -0.6, 0.5, 0.2] + 0.3 + 1.5 * draw.normal(size=150), 0.0)
+    best = solve(X, y)
+    alone, together = (certify(X, y, best, target_gap=1e-2, n_jobs=n, time_limit=60) for n in (1, 3))
+    assert alone.status == together.status == "optimal"
+    assert together.objective == pytest.approx(alone.objective, rel=1e-2)
+    assert together.lower_bound <= alone.objective * (1 + 1e-12)

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Event
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["map_ordered"]
+__all__ = ["map_ordered", "workers"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+@contextmanager
+def workers(n_threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """A function like `map` whose work is done on so many threads, with one BLAS thread each."""
+    if n_threads == 1:
+        yield map
+        return
+    from threadpoolctl import threadpool_limits
+
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        with threadpool_limits(1):
+            yield pool.map
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def map_ordered(
@@ -18,20 +35,12 @@ def map_ordered(
 ) -> Iterator[Result]:
     """Results of work(item), in the order of the items.
 
-    With several threads BLAS uses one each. When the caller stops or is interrupted, `abandoned` is set, for
-    running work to look at, and what has not begun is given up.
+    When the caller stops or is interrupted, `abandoned` is set, for running work to look at, and what has not
+    begun is given up.
     """
-    if n_threads == 1:
-        yield from map(work, items)
-        return
-    from threadpoolctl import threadpool_limits
-
-    pool = ThreadPoolExecutor(n_threads)
-    try:
-        with threadpool_limits(1):
-            yield from pool.map(work, items)
-    except BaseException:
-        abandoned.set()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    with workers(n_threads) as mapped:
+        try:
+            yield from mapped(work, items)
+        except BaseException:
+            abandoned.set()
+            raise

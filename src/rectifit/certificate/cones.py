@@ -23,154 +23,114 @@ Cones are split at the coordinate whose interval, weighted with the samples it l
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 
 import numpy as np
 
-from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON, Kinds
-from rectifit.certificate.kernel import build_cone
+from rectifit.certificate.best_first import BestFirst, Control, Node, first_kinds
+from rectifit.certificate.cone_kernel import EMPTY, GOOD, UNSURE, bound_parts, build_cone
+from rectifit.certificate.envelope import OFF, ON, Kinds
 from rectifit.certificate.relaxation import Pieces, Start
 from rectifit.problem import Matrix, Vector
 from rectifit.surrogate.rows import Index
 
-__all__ = ["ConeSearch"]
+__all__ = ["Cone", "ConeSearch"]
 
-# Root of the weight of the penalties, and share of the Lovasz extension.
-PENALTY, MIX = 100.0, 0.8
 # Samples span less than the whole space where an eigenvalue of their Gram matrix is below this share, and lie
 # in a subspace if they leave it by no more than this share of their length. A face may take so many nodes.
 FLAT, EXACT, FACE_NODES = 1e-12, 1e-9, 20_000
-# Nodes between two reports.
-REPORT = 20
 
 
-@dataclass(order=True)
-class Cone:
-    """A cone with a bound, and where its relaxation was last minimised."""
+@dataclass(slots=True)
+class Cone(Node):
+    """A cone, where its relaxation has its minimum, and the coordinate at which to split it."""
 
-    bound: float
-    order: int
-    axis: int = field(compare=False)
-    sign: float = field(compare=False)
-    low: Vector = field(compare=False)
-    high: Vector = field(compare=False)
-    kind: Kinds = field(compare=False)
-    b: Vector = field(compare=False)
+    axis: int
+    sign: float
+    low: Vector
+    high: Vector
+    kind: Kinds
+    b: Vector
+    split: int
 
 
-class ConeSearch:
-    """Best-first search for losses below a cutoff, over all coefficients.
+class ConeSearch(BestFirst[Cone]):
+    """Best-first search for losses below a cutoff, over all coefficients; `along` lies on the first axis."""
 
-    Parameters
-    ----------
-    Z, y, ridge : the data
-    along : a point on the first axis
-    cutoff : the loss down to which a proof must reach; it may fall while the search runs
-    offer : told every point that may be a better solution
-    is_over, report : asked and told after every node
-    """
-
-    def __init__(
-        self,
-        Z: Matrix,
-        y: Vector,
-        ridge: Matrix,
-        along: Vector,
-        cutoff: Callable[[], float],
-        offer: Callable[[Vector], None],
-        is_over: Callable[[], bool],
-        report: Callable[[], None],
-    ) -> None:
+    def __init__(self, Z: Matrix, y: Vector, ridge: Matrix, along: Vector, control: Control) -> None:
+        super().__init__(y, control)
         self._turn = _first_axis_along(along)
         self.Z: Matrix = np.ascontiguousarray(Z @ self._turn)
+        self._columns: Matrix = np.ascontiguousarray(self.Z.T)
         self.y = y
-        self.ridge: Matrix = self._turn.T @ ridge @ self._turn
-        self.cutoff, self.offer, self.is_over, self.report = cutoff, offer, is_over, report
-        self.n_nodes = 0
-        self._order = count()
-        self._open: list[Cone] = []
-        self._current: Cone | None = None
-        self._floor = float(np.square(y[y <= 0.0]).sum()) * (1.0 - 1e-12)
+        self.ridge: Matrix = np.ascontiguousarray(self._turn.T @ ridge @ self._turn)
         # Sets of samples that are not all off in any better solution, and faces that were gone into.
         self._nogoods: list[Index] = []
         self._faces: dict[bytes, float] = {}
-        n, q = self.Z.shape
-        kind = np.where(y > 0.0, FREE, CONVEX).astype(np.int8)
+        q, matters = self.Z.shape[1], np.maximum(y, 0.0) @ np.abs(self.Z)
         for axis in range(q):
             for sign in (1.0, -1.0):
                 low, high, b = -np.ones(q), np.ones(q), np.zeros(q)
                 low[axis] = high[axis] = b[axis] = sign
-                cone = Cone(self._floor, next(self._order), axis, sign, low, high, kind.copy(), b)
-                heapq.heappush(self._open, cone)
+                others = np.where(np.arange(q) == axis, -1.0, matters)
+                split = int(np.argmax(others))
+                self._push([Cone(self._proved, axis, sign, low, high, first_kinds(y), b, split)])
+
+    def _expand(self, cone: Cone) -> list[Cone]:
+        if self._is_known(cone.kind):
+            return []
+        low, high, kind, b = (np.stack([part, part]) for part in (cone.low, cone.high, cone.kind, cone.b))
+        cutoff, bounds, states, splits = (
+            self.cutoff,
+            np.empty(2),
+            np.empty(2, np.int64),
+            np.empty(2, np.int64),
+        )
+        bound_parts(
+            self.Z,
+            self._columns,
+            self.y,
+            self.ridge,
+            cone.axis,
+            cone.sign,
+            cone.split,
+            cutoff,
+            low,
+            high,
+            kind,
+            b,
+            bounds,
+            states,
+            splits,
+        )
+        parts = []
+        for e in range(2):
+            if states[e] == EMPTY:
+                continue
+            bound = max(cone.bound, float(bounds[e]))
+            part = Cone(bound, cone.axis, cone.sign, low[e], high[e], kind[e], b[e], int(splits[e]))
+            if states[e] == UNSURE:
+                bound, part.b = self._relax(part).minimise(Start(part.b))[:2]
+                part.bound = max(part.bound, bound)
+            if states[e] != GOOD:
+                part.bound = max(part.bound, self._face_bound(part.kind))
+            if part.bound >= cutoff:
+                continue
+            self.control.offer(self._turn @ part.b)
+            if part.split < 0:
+                self._leave(part.bound)
+            else:
+                parts.append(part)
+        return parts
+
+    def _relax(self, cone: Cone, mix: float = 0.0) -> Pieces:
+        """The relaxation in a cone, whose kinds are updated, for where the compiled bound is not sure."""
+        n, q = self.Z.shape
         size = 2 * n + 2 * q
-        self._space = np.empty((size, q)), np.empty(size), np.empty(size), np.empty(size)
-
-    @property
-    def lower_bound(self) -> float:
-        """What is proved so far."""
-        least = self._open[0].bound if self._open else np.inf
-        if self._current is not None:
-            least = min(least, self._current.bound)
-        return min(self.cutoff(), max(self._floor, least))
-
-    @property
-    def n_open(self) -> int:
-        return len(self._open)
-
-    def run(self) -> bool:
-        """Search until nothing below the cutoff is left (True) or the time is up."""
-        while self._open:
-            if self.is_over():
-                return False
-            if self._open[0].bound >= self.cutoff():
-                self._open = []
-                break
-            # Until its children are there, an interrupted cone counts as open.
-            self._current = self._open[0]
-            heapq.heappop(self._open)
-            self._expand(self._current)
-            self._current = None
-            if self.n_nodes % REPORT == 0:
-                self.report()
-        return True
-
-    def _expand(self, cone: Cone) -> None:
-        """Bound a cone, and split it if it may hold something better."""
-        self.n_nodes += 1
-        weights = np.empty(self.Z.shape[1])
-        pieces = self._relax(cone, weights)
-        if pieces.constant >= self.cutoff() or self._is_known(cone.kind):
-            return
-        bound = pieces.minimise(Start(cone.b))
-        cone.bound = max(cone.bound, bound.value)
-        if cone.bound >= self.cutoff():
-            return
-        if bound.factor is None:
-            cone.bound = max(cone.bound, self._face_bound(cone.kind))
-            if cone.bound >= self.cutoff():
-                return
-        self.offer(self._turn @ bound.b)
-        widths = cone.high - cone.low
-        widths[cone.axis] = 0.0
-        k = int(np.argmax(widths * (weights + 1e-12)))
-        middle = 0.5 * (cone.low[k] + cone.high[k])
-        for side in (0, 1):
-            low, high = cone.low.copy(), cone.high.copy()
-            (high if side == 0 else low)[k] = middle
-            child = Cone(
-                cone.bound, next(self._order), cone.axis, cone.sign, low, high, cone.kind.copy(), bound.b
-            )
-            heapq.heappush(self._open, child)
-
-    def _relax(self, cone: Cone, weights: Vector) -> Pieces:
-        """The relaxation in a cone, whose kinds are updated; weights <- how much each coordinate matters."""
-        rows, norms, kinks, outcomes = self._space
-        mix = MIX if cone.sign * cone.b[cone.axis] > 1e-9 else 0.0
+        rows, norms, kinks, outcomes = np.empty((size, q)), np.empty(size), np.empty(size), np.empty(size)
         m, constant = build_cone(
             self.Z,
+            self._columns,
             self.y,
             cone.axis,
             cone.sign,
@@ -178,18 +138,19 @@ class ConeSearch:
             cone.high,
             cone.b,
             mix,
-            PENALTY,
+            -np.inf,
             cone.kind,
             rows,
             norms,
             kinks,
             outcomes,
-            weights,
+            np.empty(q),
         )
         on = self.Z[cone.kind == ON]
         K = self.ridge + on.T @ on
-        slope = np.zeros(self.Z.shape[1])
-        return Pieces(self.Z, self.ridge, K, rows[:m], norms[:m], kinks[:m], outcomes[:m], slope, constant)
+        return Pieces(
+            self.Z, self.ridge, K, rows[:m], norms[:m], kinks[:m], outcomes[:m], np.zeros(q), constant
+        )
 
     def _is_known(self, kind: Kinds) -> bool:
         return any(bool((kind[nogood] == OFF).all()) for nogood in self._nogoods)
@@ -215,27 +176,25 @@ class ConeSearch:
         if key not in self._faces:
             outside = float(np.square(self.y[~inside]).sum())
             rows = np.ascontiguousarray(self.Z[inside] @ basis)
-            face = ConeSearch(
-                rows,
-                self.y[inside],
-                np.zeros((basis.shape[1],) * 2),
-                np.linalg.lstsq(rows, np.maximum(self.y[inside], 0.0), rcond=None)[0],
-                lambda: self.cutoff() - outside,
-                lambda b: self.offer(self._turn @ (basis @ b)),
-                lambda: face.n_nodes >= FACE_NODES or self.is_over(),
-                self.report,
+            control = Control(
+                lambda: self.cutoff - outside,
+                lambda b: self.control.offer(self._turn @ (basis @ b)),
+                lambda: face.n_nodes >= FACE_NODES or self.control.is_over(),
             )
+            along = np.linalg.lstsq(rows, np.maximum(self.y[inside], 0.0), rcond=None)[0]
+            face = ConeSearch(rows, self.y[inside], np.zeros((basis.shape[1],) * 2), along, control)
             if face.run():
                 self._nogoods.append(np.flatnonzero(~inside))
             self._faces[key] = outside + face.lower_bound
-            self.n_nodes += face.n_nodes
+            with self._lock:
+                self.n_nodes += face.n_nodes
         return self._faces[key]
 
     @property
     def kind(self) -> Kinds:
         """What is settled for all better solutions: nothing but what the cones still open have in common."""
-        kinds = [cone.kind for cone in (*self._open, *([self._current] if self._current else []))]
-        settled = np.where(self.y > 0.0, FREE, CONVEX).astype(np.int8)
+        kinds = [cone.kind for cone in self.nodes]
+        settled = first_kinds(self.y)
         for value in (ON, OFF):
             if kinds:
                 settled[np.all([kind == value for kind in kinds], axis=0)] = value

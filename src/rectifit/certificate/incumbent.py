@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 
 import numpy as np
 
@@ -11,8 +12,9 @@ from rectifit.problem import Point, Problem, Vector
 
 __all__ = ["Incumbent"]
 
-# Candidates are polished if their objective is at most this many times the best.
-PROMISING = 1.5
+# Candidates are polished if their objective is at most this many times the best, and they lose at most this
+# share of what the best explains.
+PROMISING, LOST = 1.5, 0.1
 
 
 class Incumbent:
@@ -24,6 +26,7 @@ class Incumbent:
         self.problem, self.reduced, self.best = problem, reduced, best
         self._polish = polish
         self._tried: set[bytes] = set()
+        self._lock = Lock()
 
     @property
     def value(self) -> float:
@@ -33,13 +36,16 @@ class Incumbent:
     def offer(self, b: Vector) -> None:
         """Take a point in reduced coordinates as a candidate."""
         r = np.maximum(self.reduced.Z @ b, 0.0) - self.reduced.y
-        if self.reduced.objective(float(r @ r)) > PROMISING * self.best.objective:
+        best = self.best.objective
+        limit = min(PROMISING * best, best + LOST * (self.problem.null_objective - best))
+        if self.reduced.objective(float(r @ r)) > limit:
             return
         start = self.problem.evaluate(*self.reduced.coefficients(b))
         key = np.packbits(self.problem.active_at(start.u)).tobytes()
-        if key in self._tried:
-            return
-        self._tried.add(key)
-        for point in (start, self._polish(start)):
-            if point.objective < self.best.objective:
-                self.best = point
+        with self._lock:
+            if key in self._tried:
+                return
+            self._tried.add(key)
+            for point in (start, self._polish(start)):
+                if point.objective < self.best.objective:
+                    self.best = point

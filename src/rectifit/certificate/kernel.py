@@ -9,7 +9,7 @@ import numpy as np
 
 from rectifit.surrogate.kernel import HELPER_OPTIONS, OPTIONS
 
-__all__ = ["CONVEX", "FREE", "OFF", "ON", "build", "build_cone", "support"]
+__all__ = ["CONVEX", "FREE", "OFF", "ON", "build", "support"]
 
 CONVEX, FREE, ON, OFF = 0, 1, 2, 3
 # Weight of the penalty for u > 0 of a sample that is OFF.
@@ -127,102 +127,3 @@ def support(rows, kinks, outcomes, b, slopes, g):
         total += lam * u - conjugate
         size += abs(lam * u) + abs(conjugate)
     return total, size
-
-
-@compiled
-def build_cone(Z, y, axis, sign, low, high, point, mix, penalty, kind, rows, norms, kinks, outcomes, weights):
-    """Fill in the kernel's rows of a cone of directions (see cones.py), and settle samples of one sign.
-
-    point is where the Lovasz extension is linearised; weights <- how much each coordinate matters. Returns
-    how many rows there are, and the constant.
-    """
-    n, q = Z.shape
-    m, constant = 0, 0.0
-    order, place = np.empty(q, np.int64), np.empty(q)
-    scale = sign * point[axis]
-    for k in range(q):
-        weights[k] = 0.0
-    for i in range(n):
-        least, most = sign * Z[i, axis], sign * Z[i, axis]
-        for k in range(q):
-            if k != axis:
-                z = Z[i, k]
-                least += z * (low[k] if z > 0.0 else high[k])
-                most += z * (high[k] if z > 0.0 else low[k])
-        if kind[i] == FREE or kind[i] == CONVEX:
-            if least >= 0.0:
-                kind[i] = ON
-            elif most <= 0.0:
-                kind[i] = OFF
-        if kind[i] == OFF:
-            constant += y[i] * y[i]
-            continue
-        for j in range(q):
-            rows[m, j] = Z[i, j]
-        outcomes[m] = y[i]
-        if kind[i] == ON:
-            kinks[m] = -np.inf
-        elif kind[i] == CONVEX:
-            kinks[m] = 0.0
-            constant += y[i] * y[i]
-        else:
-            kinks[m] = y[i]
-        m += 1
-        if kind[i] != FREE:
-            continue
-        # max(0, u) <= s (the chord over the ratios), and <= s (the Lovasz extension): a mix of both is above.
-        share = most / (most - least) * (1.0 - mix)
-        for j in range(q):
-            rows[m, j] = -share * Z[i, j]
-            if j != axis:
-                weights[j] += y[i] * abs(Z[i, j])
-        rows[m, axis] += share * least * sign
-        if mix > 0.0:
-            # Coordinates by how far the point is towards their end that raises u, the farthest first.
-            count = 0
-            for k in range(q):
-                width = high[k] - low[k]
-                if k == axis or width <= 0.0:
-                    continue
-                at = (point[k] / scale - low[k]) / width
-                at = 1.0 - at if Z[i, k] < 0.0 else at
-                e = count
-                while e > 0 and place[e - 1] < at:
-                    place[e], order[e] = place[e - 1], order[e - 1]
-                    e -= 1
-                place[e], order[e] = at, k
-                count += 1
-            reached = least
-            for e in range(count):
-                k = order[e]
-                width = high[k] - low[k]
-                beyond = reached + abs(Z[i, k]) * width
-                rise = mix * (max(beyond, 0.0) - max(reached, 0.0)) / width
-                reached = beyond
-                if Z[i, k] > 0.0:
-                    rows[m, k] -= rise
-                    rows[m, axis] += rise * low[k] * sign
-                else:
-                    rows[m, k] += rise
-                    rows[m, axis] -= rise * high[k] * sign
-        kinks[m] = outcomes[m] = -y[i]
-        m += 1
-    # Faces of the cone, as penalties.
-    for k in range(q):
-        for side in range(1 if k == axis else 2):
-            for j in range(q):
-                rows[m, j] = 0.0
-            if k == axis:
-                rows[m, k] = -penalty * sign
-            elif side == 0:
-                rows[m, k], rows[m, axis] = penalty, -penalty * high[k] * sign
-            else:
-                rows[m, k], rows[m, axis] = -penalty, penalty * low[k] * sign
-            kinks[m] = outcomes[m] = 0.0
-            m += 1
-    for e in range(m):
-        length = 0.0
-        for j in range(q):
-            length += rows[e, j] * rows[e, j]
-        norms[e] = math.sqrt(length)
-    return m, constant

@@ -29,7 +29,8 @@ __all__ = ["Reduced", "reduce_rows"]
 class Reduced:
     """Rows Z, outcomes y and ridge in whitened coordinates; L = unit * (their objective) + constant.
 
-    counts says how many samples each row stands for, n_zero how many have u = 0 whatever the coefficients.
+    rows are those of X that are left, and a u of theirs is `roots` times as large here; counts says how many
+    samples each stands for, n_zero how many have u = 0 whatever the coefficients.
     """
 
     problem: Problem
@@ -39,6 +40,8 @@ class Reduced:
     to_coefficients: Matrix
     unit: float
     constant: float
+    rows: Matrix
+    roots: Vector
     counts: npt.NDArray[np.intp]
     n_zero: int
 
@@ -73,7 +76,8 @@ def reduce_rows(problem: Problem) -> Reduced:
     if not keep.any():
         q = problem.n_features + int(problem.fit_intercept)
         nothing = np.zeros((0, q)), np.zeros(0), np.zeros((q, q)), np.eye(q)
-        return Reduced(problem, *nothing, 1.0, constant, np.zeros(0, dtype=np.intp), n_zero)
+        empty = np.zeros((0, problem.n_features)), np.zeros(0), np.zeros(0, dtype=np.intp)
+        return Reduced(problem, *nothing, 1.0, constant, *empty, n_zero)
     rows, group = np.unique(X[keep].astype(np.float64), axis=0, return_inverse=True)
     group = group.ravel()
     weight = np.bincount(group, w[keep], minlength=len(rows))
@@ -90,4 +94,5 @@ def reduce_rows(problem: Problem) -> Reduced:
     scale = working.scale
     back = working.T @ turn.T * scale
     counts = np.bincount(group, minlength=len(rows))
-    return Reduced(problem, Z, working.y, ridge, back, scale**2, constant, counts, n_zero)
+    roots = np.sqrt(weight) / scale
+    return Reduced(problem, Z, working.y, ridge, back, scale**2, constant, rows, roots, counts, n_zero)

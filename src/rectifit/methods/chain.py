@@ -102,7 +102,7 @@ def solve(
     random_state : int, numpy Generator or RandomState, optional
         Of the random starts and batches; without it, always the same.
     n_jobs : int, optional
-        Threads of "approximation" and "multistart"; -1: all processors.
+        Threads of "approximation", "multistart" and "exact"; -1: all processors.
     verbose : int, default=0
         1 shows progress on a terminal.
 
@@ -136,24 +136,17 @@ def solve(
         "shrink": check_number(shrink, "shrink", above=0.0, below=1.0),
         "batch": None if batch is None else check_count(batch, "batch", most=problem.n_samples),
     }
-    stages = make_stages(method, options)
-    with Progress(
-        check_count(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0)
-    ) as progress:
-        search = Search(
-            problem,
-            time_limit=None if time_limit is None else check_number(time_limit, "time_limit", above=0.0),
-            target_gap=None if target_gap is None else check_number(target_gap, "target_gap"),
-            random_state=random_state,
-            n_threads=_count_threads(n_jobs),
-            progress=progress,
-        )
-        if start is not None:
-            search.best = _evaluate_start(search, start)
-        stopped = search.run(stages)
-        if search.n_surrogates > 0 and search.best is not None:
-            search.best = shorten(search, search.best) or search.best
-    solution = search.solution(method, stopped)
+    solution = _run(
+        problem,
+        method,
+        make_stages(method, options),
+        start,
+        time_limit,
+        target_gap,
+        random_state,
+        n_jobs,
+        verbose,
+    )
     _warn_if_dead(solution)
     return solution
 
@@ -168,6 +161,8 @@ def certify(
     alpha: float = 0.0,
     time_limit: float | None = 10.0,
     target_gap: float = TARGET_GAP,
+    box: float | None = None,
+    n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Certificate:
     """Prove how good a fit is.
@@ -181,6 +176,11 @@ def certify(
         Seconds, or None for no limit.
     target_gap : float, default=1e-4
         The proof ends when no fit can be better by more than this share.
+    box : float, optional
+        Prove it only for coefficients up to this size on the standardised scale (columns with mean 0 and
+        variance 1, y with mean square 1), which is sometimes faster. Default: for all coefficients.
+    n_jobs : int, optional
+        Threads; -1: all processors. The result is the same up to the target gap.
     verbose : int, default=0
         1 shows progress on a terminal.
 
@@ -197,19 +197,44 @@ def certify(
     >>> certificate.status, certificate.gap <= 1e-4, certificate.box
     ('optimal', True, None)
     """
-    solution = solve(
-        X,
-        y,
-        "exact",
-        sample_weight=sample_weight,
-        fit_intercept=fit_intercept,
-        alpha=alpha,
-        start=solution_or_beta,
-        target_gap=target_gap,
-        time_limit=time_limit,
-        verbose=verbose,
+    problem = Problem.from_data(X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha)
+    stage = Exact(None if box is None else check_number(box, "box", above=0.0))
+    solution = _run(
+        problem, "exact", [("exact", stage)], solution_or_beta, time_limit, target_gap, None, n_jobs, verbose
     )
+    _warn_if_dead(solution)
     return replace(solution.certificate, solution=solution)
+
+
+def _run(
+    problem: Problem,
+    method: str,
+    stages: list[tuple[str, Stage]],
+    start: Any,
+    time_limit: Any,
+    target_gap: Any,
+    random_state: Any,
+    n_jobs: Any,
+    verbose: Any,
+) -> Solution:
+    """Check what all methods share, and run the stages."""
+    with Progress(
+        check_count(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0)
+    ) as progress:
+        search = Search(
+            problem,
+            time_limit=None if time_limit is None else check_number(time_limit, "time_limit", above=0.0),
+            target_gap=None if target_gap is None else check_number(target_gap, "target_gap"),
+            random_state=random_state,
+            n_threads=_count_threads(n_jobs),
+            progress=progress,
+        )
+        if start is not None:
+            search.best = _evaluate_start(search, start)
+        stopped = search.run(stages)
+        if search.n_surrogates > 0 and search.best is not None:
+            search.best = shorten(search, search.best) or search.best
+    return search.solution(method, stopped)
 
 
 def make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Stage]]:

@@ -20,7 +20,12 @@ TARGET_GAP = 1e-4
 
 @dataclass(frozen=True)
 class Exact:
-    """Branch and bound down to a gap of search.target_gap, 1e-4 if there is none."""
+    """Branch and bound down to a gap of search.target_gap, 1e-4 if there is none.
+
+    With a box, the bound is for coefficients up to this size on the standardised scale.
+    """
+
+    box: float | None = None
 
     def run(self, search: Search) -> Stop:
         """Search, and put incumbent, bound and proof into the search."""
@@ -31,4 +36,4 @@ class Exact:
             search.target_gap = TARGET_GAP
         if search.best is None:
             Auto().run(search)
-        return Proof(search).run()
+        return Proof(search, self.box).run()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 from rectifit.certificate.arrangement import least_in_plane
+from rectifit.certificate.best_first import Control
+from rectifit.certificate.box import Box
 from rectifit.certificate.branching import SignSearch
 from rectifit.certificate.cones import ConeSearch
 from rectifit.certificate.envelope import OFF, ON
@@ -11,7 +15,7 @@ from rectifit.certificate.reduction import reduce_rows
 from rectifit.certificate.tighten import can_shrink
 from rectifit.methods.iterative import majorise
 from rectifit.methods.search import Halt, Search
-from rectifit.problem import Point
+from rectifit.problem import Point, Vector
 from rectifit.solution import ROUNDING, ROUNDING_OF_SUMS, Stop
 
 __all__ = ["Proof"]
@@ -23,20 +27,24 @@ PLANE, PLANE_SAMPLES = 2, 4000
 # Where the best fit leaves more than this share of sum w y^2, and samples can go anywhere, signs say little:
 # with so many positive samples or more, and up to so many coefficients, the search is over directions.
 LOW_SIGNAL, MANY_SAMPLES, FEW_DIRECTIONS = 0.3, 30, 10
+# Seconds between two reports.
+REPORT = 0.02
 
 
 class Proof:
     """Chooses and runs the searches, and keeps incumbent, bound and history of the search up to date."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search, box: float | None = None) -> None:
         assert search.best is not None
         self.search = search
         self.reduced = reduce_rows(search.problem)
         self.incumbent = Incumbent(search.problem, self.reduced, search.best, self._polish)
-        self.engine: SignSearch | ConeSearch = SignSearch(
-            self.reduced, self.incumbent, self._target, search.is_over, self._report
+        self._box = box
+        self._control = Control(
+            self._cutoff, self.incumbent.offer, search.is_over, self._report, search.n_threads
         )
-        self._began = search.seconds
+        self.engine: SignSearch | ConeSearch = SignSearch(self.reduced, self._control, self._reach())
+        self._began, self._reported = search.seconds, -REPORT
 
     def run(self) -> Stop:
         """Prove down to the target gap, or as far as the time allows."""
@@ -59,18 +67,9 @@ class Proof:
             return True
         signs = self.engine
         assert isinstance(signs, SignSearch)
-        if self._is_low_signal() and not can_shrink(self.reduced.Z):
+        if self._box is None and self._is_low_signal() and not can_shrink(self.reduced.Z):
             along = self.reduced.from_coefficients(self.incumbent.best.beta, self.incumbent.best.intercept)
-            self.engine = ConeSearch(
-                self.reduced.Z,
-                self.reduced.y,
-                self.reduced.ridge,
-                along,
-                lambda: self._target(self.incumbent.value),
-                self.incumbent.offer,
-                self.search.is_over,
-                self._report,
-            )
+            self.engine = ConeSearch(self.reduced.Z, self.reduced.y, self.reduced.ridge, along, self._control)
             return self.engine.run()
         return signs.start() or signs.run()
 
@@ -91,9 +90,23 @@ class Proof:
         self.search.lower_bound = max(self.search.lower_bound, self.reduced.objective(lowest))
         return True
 
-    def _target(self, value: float) -> float:
-        """The value down to which a proof must reach, from the best value known."""
-        objective = self.reduced.objective(value)
+    def _reach(self) -> Vector | None:
+        """The largest |u| of every row within the box, in reduced units."""
+        if self._box is None:
+            return None
+        box, best = Box.around(self.search.problem, self._box), self.incumbent.best
+        size = box.measure(best.beta, best.intercept)
+        if size > self._box:
+            raise ValueError(
+                f"box is {self._box:g}, but the fit in question has a standardised coefficient of size "
+                f"{size:.4g}; the box must be at least as large"
+            )
+        # Against rounding.
+        return box.reach(self.reduced.rows) * self.reduced.roots * (1.0 + 1e-9)
+
+    def _cutoff(self) -> float:
+        """The value down to which a proof must reach."""
+        objective = self.incumbent.best.objective
         assert self.search.target_gap is not None
         room = max(self.search.target_gap, ROUNDING_OF_SUMS) * objective
         room += ROUNDING * self.search.problem.null_objective
@@ -122,6 +135,7 @@ class Proof:
         n_inactive = int(counts[kind == OFF].sum()) + self.reduced.n_zero
         search.proof = {
             "status": status,
+            "box": self._box,
             "n_nodes": self.engine.n_nodes,
             "seconds": search.seconds - self._began,
             "n_active": n_active,
@@ -130,6 +144,10 @@ class Proof:
         }
 
     def _report(self) -> None:
+        now = time.perf_counter()
+        if now - self._reported < REPORT:
+            return
+        self._reported = now
         search, objective = self.search, self.incumbent.best.objective
         bound = self._keep_bound()
         row = (search.seconds, objective, bound)
