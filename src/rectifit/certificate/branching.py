@@ -18,14 +18,18 @@ from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
 from rectifit.certificate.tighten import (
     decide,
     has_intervals,
+    shrink_by_cost,
     shrink_by_ellipsoid,
     shrink_by_tilts,
 )
 from rectifit.certificate.transfer import Transfer, first_transfer
 from rectifit.problem import Vector
+from rectifit.surrogate.rows import Index
 
 __all__ = ["SignSearch"]
 
+# The largest outcomes are tilted first, so many times the number of coefficients together.
+FEW = 3
 # Steps of the ascent in a round.
 ROUND_STEPS = 30
 # Rounds at the root, and at other nodes.
@@ -75,16 +79,54 @@ class SignSearch(BestFirst[Signs]):
 
     def _bound_root(self, root: Signs) -> bool:
         """Tighten and bound the whole. False if that closes it."""
-        region, Z = self.region, self.reduced.Z
-        relaxation = self._relax(region, root.c)
-        base = relaxation.minimise(root.start)._replace(value=self._proved)
-        if shrink_by_tilts(region, Z, relaxation, base, self.cutoff) < 0:
+        if not self._find_intervals(root):
             return False
-        root.c = first_transfer(region)
+        root.c = first_transfer(self.region)
         if not self._tighten(root, MAX_ROUNDS, first=True):
             return False
         self._proved = max(self._proved, min(root.bound, self.cutoff))
         return True
+
+    def _find_intervals(self, root: Signs) -> bool:
+        """First intervals of u, as cheaply as they come. False if that closes it.
+
+        Large outcomes are the first to be known as on, at once from their cost or by tilts, and a few of them
+        make the relaxation definite; its ellipsoids do the rest. Otherwise all samples are tilted.
+        """
+        region, Z = self.region, self.reduced.Z
+        if shrink_by_cost(region, self.reduced.y, self.cutoff) < 0:
+            return False
+        base, few = self._plain(root), FEW * Z.shape[1]
+        free = np.flatnonzero(region.kind == FREE)
+        free = free[np.argsort(-self.reduced.y[free], kind="stable")]
+        while base.factor is None and free.size > 0 and not self.control.is_over():
+            part, free = free[:few], free[few:]
+            if self._tilt(base, part) < 0:
+                return False
+            if not (region.kind[part] == ON).any():
+                break
+            base = self._plain(root)
+        if base.factor is None and (region.l > -np.inf).any():
+            if self._tilt(base) < 0:
+                return False
+            base = self._plain(root)
+        settled = 1
+        while base.factor is not None and settled > 0:
+            root.bound = max(root.bound, base.value)
+            settled = shrink_by_ellipsoid(region, Z, base, self.cutoff)
+            if settled < 0 or root.bound >= self.cutoff:
+                return False
+            base = self._plain(root)
+        return True
+
+    def _tilt(self, base: Bound, only: Index | None = None) -> int:
+        """Tilt the relaxation of a bound."""
+        relaxation = base.start.owner
+        assert isinstance(relaxation, Relaxation)
+        base = base._replace(value=max(base.value, self._proved))
+        return shrink_by_tilts(
+            self.region, self.reduced.Z, relaxation, base, self.cutoff, self.control.is_over, only
+        )
 
     def _tighten(self, node: Signs, max_rounds: int, first: bool = False) -> bool:
         """Rounds of ascent and tilts, as long as they pay. False if the node holds nothing better."""
@@ -112,7 +154,12 @@ class SignSearch(BestFirst[Signs]):
                 return True
             if base.value > -np.inf:
                 node.start = base.start
-                if shrink_by_tilts(region, self.reduced.Z, relaxation, base, self.cutoff) < 0:
+                if (
+                    shrink_by_tilts(
+                        region, self.reduced.Z, relaxation, base, self.cutoff, self.control.is_over
+                    )
+                    < 0
+                ):
                     return False
             room, free = self.cutoff - node.bound, int(np.count_nonzero(region.kind == FREE))
             if turn > 0 and room > PAYS * before and left - free < SETTLES * left:

@@ -1,5 +1,8 @@
 """What a bound says about all better solutions: intervals of u, and so which samples are on or off.
 
+Cost. What a sample costs more than the least that is known of all samples together cannot exceed what is
+left below the cutoff.
+
 Ellipsoid. Coefficients with a loss of at most cutoff lie in (b - b_0)'K(b - b_0) <= cutoff - bound
 (relaxation.py), so their u_i is within sqrt((cutoff - bound) z_i'K^-1 z_i) of z_i'b_0.
 
@@ -8,25 +11,29 @@ Tilting. For any direction v and tau > 0 they have v'b >= (min_b [R(b) + tau v'b
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
 from rectifit.certificate.relaxation import Bound, Region, Relaxation
 from rectifit.problem import Matrix, Vector
+from rectifit.surrogate.rows import Index
 
 __all__ = [
     "can_shrink",
     "decide",
     "has_intervals",
+    "shrink_by_cost",
     "shrink_by_ellipsoid",
     "shrink_by_tilts",
 ]
 
 # Intervals are widened by this much against rounding, relative and in units of y.
 RELATIVE, ABSOLUTE = 1e-7, 1e-9
-# Tilts that are minimised in one call.
-TOGETHER = 64
+# Tilts that are minimised in one call, and how many lengths of each are tried.
+TOGETHER, TRIES = 64, 2
 
 
 def decide(region: Region) -> int:
@@ -61,6 +68,21 @@ def has_intervals(region: Region) -> bool:
     return bool((region.l[open_] > -np.inf).all())
 
 
+def shrink_by_cost(region: Region, y: Vector, cutoff: float) -> int:
+    """Intervals of u from what single samples cost; as `decide`.
+
+    With room = cutoff - sum over y <= 0 of y^2 a better solution has (max(0, u) - y)^2 <= room where y > 0,
+    and u^2 - 2 u y <= room where y <= 0 and u > 0.
+    """
+    negative = np.minimum(y, 0.0)
+    room = max(cutoff - float(negative @ negative), 0.0)
+    radius = np.sqrt(room + np.square(negative)) * (1.0 + RELATIVE) + ABSOLUTE
+    np.minimum(region.U, y + radius, out=region.U)
+    on = y > radius
+    region.l[on] = np.maximum(region.l[on], (y - radius)[on])
+    return decide(region)
+
+
 def shrink_by_ellipsoid(region: Region, Z: Matrix, bound: Bound, cutoff: float) -> int:
     """Intervals of u from the ellipsoid of a bound; as `decide`."""
     if bound.factor is None:
@@ -75,7 +97,12 @@ def shrink_by_ellipsoid(region: Region, Z: Matrix, bound: Bound, cutoff: float) 
 
 
 def tilted_bounds(
-    relaxation: Relaxation, base: Bound, V: Matrix, cutoff: float, spread: Vector, n_tries: int
+    relaxation: Relaxation,
+    base: Bound,
+    V: Matrix,
+    cutoff: float,
+    spread: Vector,
+    is_over: Callable[[], bool],
 ) -> Vector:
     """For every line v of V the best lower bound of v'b over better solutions; minus infinity if none.
 
@@ -87,8 +114,10 @@ def tilted_bounds(
     room = max(cutoff - base.value, 1e-12)
     tau = 2.0 * np.sqrt(room / np.maximum(spread, 1e-300))
     todo = np.arange(len(V))
-    for _ in range(n_tries):
+    for _ in range(TRIES):
         for part in np.array_split(todo, max(1, todo.size // TOGETHER)):
+            if is_over():
+                return best
             tilts = tau[part, None] * V[part]
             values, points = relaxation.minimise_tilted(base.start, tilts)
             best[part] = np.maximum(best[part], (values - cutoff) / tau[part])
@@ -104,16 +133,23 @@ def tilted_bounds(
 
 
 def shrink_by_tilts(
-    region: Region, Z: Matrix, relaxation: Relaxation, base: Bound, cutoff: float, n_tries: int = 2
+    region: Region,
+    Z: Matrix,
+    relaxation: Relaxation,
+    base: Bound,
+    cutoff: float,
+    is_over: Callable[[], bool] = lambda: False,
+    only: Index | None = None,
 ) -> int:
-    """Intervals of u of all open samples from tilts along their rows; as `decide`."""
+    """Intervals of u of open samples from tilts along their rows, or only lower ends of some; as `decide`."""
     # Without definite curvature about a quarter of the rows is on the quadratic, of a Gram matrix 1 in all.
     H = np.eye(Z.shape[1]) / 4.0 if base.factor is None else base.start.curvature()
     spread = np.einsum("ij,ji->i", Z, np.linalg.solve(H, Z.T))
-    index = np.flatnonzero((region.kind == FREE) | (region.kind == CONVEX))
-    low = tilted_bounds(relaxation, base, Z[index], cutoff, spread[index], n_tries)
+    index = np.flatnonzero((region.kind == FREE) | (region.kind == CONVEX)) if only is None else only
+    low = tilted_bounds(relaxation, base, Z[index], cutoff, spread[index], is_over)
     np.maximum.at(region.l, index, low - ABSOLUTE)
-    index = index[region.l[index] < 0.0]
-    high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread[index], n_tries)
-    np.minimum.at(region.U, index, high + ABSOLUTE)
+    if only is None:
+        index = index[region.l[index] < 0.0]
+        high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread[index], is_over)
+        np.minimum.at(region.U, index, high + ABSOLUTE)
     return decide(region)
