@@ -23,7 +23,7 @@ from rectifit.certificate.tighten import (
     shrink_by_tilts,
 )
 from rectifit.certificate.transfer import Transfer, first_transfer
-from rectifit.problem import Vector
+from rectifit.problem import Matrix, Vector
 from rectifit.surrogate.rows import Index
 
 __all__ = ["SignSearch"]
@@ -101,13 +101,13 @@ class SignSearch(BestFirst[Signs]):
         free = free[np.argsort(-self.reduced.y[free], kind="stable")]
         while base.factor is None and free.size > 0 and not self.control.is_over():
             part, free = free[:few], free[few:]
-            if self._tilt(base, part) < 0:
+            if self._tilt(region, base, part) < 0:
                 return False
             if not (region.kind[part] == ON).any():
                 break
             base = self._plain(root)
         if base.factor is None and (region.l > -np.inf).any():
-            if self._tilt(base) < 0:
+            if self._tilt(region, base, np.flatnonzero((region.kind != ON) & (region.kind != OFF))) < 0:
                 return False
             base = self._plain(root)
         settled = 1
@@ -119,19 +119,20 @@ class SignSearch(BestFirst[Signs]):
             base = self._plain(root)
         return True
 
-    def _tilt(self, base: Bound, only: Index | None = None) -> int:
+    def _tilt(
+        self, region: Region, base: Bound, only: Index | None = None, spreads: Matrix | None = None
+    ) -> int:
         """Tilt the relaxation of a bound."""
         relaxation = base.start.owner
         assert isinstance(relaxation, Relaxation)
         base = base._replace(value=max(base.value, self._proved))
-        return shrink_by_tilts(
-            self.region, self.reduced.Z, relaxation, base, self.cutoff, self.control.is_over, only
-        )
+        over = self.control.is_over
+        return shrink_by_tilts(region, self.reduced.Z, relaxation, base, self.cutoff, over, only, spreads)
 
     def _tighten(self, node: Signs, max_rounds: int, first: bool = False) -> bool:
         """Rounds of ascent and tilts, as long as they pay. False if the node holds nothing better."""
         region, q = node.region, self.reduced.Z.shape[1]
-        before, left = np.inf, region.kind.size
+        before, left, spreads = np.inf, region.kind.size, np.full((2, region.kind.size), np.nan)
         for turn in range(max_rounds):
             room = max(self.cutoff - node.bound, 1e-6 * abs(self.cutoff), 1e-15)
             mu = 0.3 * (self.cutoff if turn == 0 and first else room) / q
@@ -154,12 +155,7 @@ class SignSearch(BestFirst[Signs]):
                 return True
             if base.value > -np.inf:
                 node.start = base.start
-                if (
-                    shrink_by_tilts(
-                        region, self.reduced.Z, relaxation, base, self.cutoff, self.control.is_over
-                    )
-                    < 0
-                ):
+                if self._tilt(region, base, spreads=spreads) < 0:
                     return False
             room, free = self.cutoff - node.bound, int(np.count_nonzero(region.kind == FREE))
             if turn > 0 and room > PAYS * before and left - free < SETTLES * left:

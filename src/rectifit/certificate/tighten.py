@@ -33,7 +33,7 @@ __all__ = [
 # Intervals are widened by this much against rounding, relative and in units of y.
 RELATIVE, ABSOLUTE = 1e-7, 1e-9
 # Tilts that are minimised in one call, and how many lengths of each are tried.
-TOGETHER, TRIES = 64, 2
+TOGETHER, TRIES = 32, 2
 
 
 def decide(region: Region) -> int:
@@ -106,7 +106,8 @@ def tilted_bounds(
 ) -> Vector:
     """For every line v of V the best lower bound of v'b over better solutions; minus infinity if none.
 
-    The best tau lifts the minimum of R, without its tilt, to the cutoff; `spread` is v'H^-1 v for a guess.
+    The best tau lifts the minimum of R, without its tilt, to the cutoff, as it does for a quadratic with
+    v'H^-1 v = spread; spread <- what it turned out to be.
     """
     best = np.full(len(V), -np.inf)
     if len(V) == 0:
@@ -129,6 +130,7 @@ def tilted_bounds(
             todo = np.setdiff1d(todo, part[risen_enough], assume_unique=True)
         if todo.size == 0:
             break
+    spread[:] = 4.0 * room / np.square(tau)
     return best
 
 
@@ -140,16 +142,26 @@ def shrink_by_tilts(
     cutoff: float,
     is_over: Callable[[], bool] = lambda: False,
     only: Index | None = None,
+    spreads: Matrix | None = None,
 ) -> int:
-    """Intervals of u of open samples from tilts along their rows, or only lower ends of some; as `decide`."""
+    """Intervals of u of open samples from tilts along their rows, or only lower ends of some; as `decide`.
+
+    spreads are those of the last time, downwards and upwards, NaN where there are none, and are changed.
+    """
     # Without definite curvature about a quarter of the rows is on the quadratic, of a Gram matrix 1 in all.
     H = np.eye(Z.shape[1]) / 4.0 if base.factor is None else base.start.curvature()
-    spread = np.einsum("ij,ji->i", Z, np.linalg.solve(H, Z.T))
+    first = np.einsum("ij,ji->i", Z, np.linalg.solve(H, Z.T))
+    spreads = np.full((2, len(Z)), np.nan) if spreads is None else spreads
+    spreads[:] = np.where(np.isnan(spreads), first, spreads)
     index = np.flatnonzero((region.kind == FREE) | (region.kind == CONVEX)) if only is None else only
-    low = tilted_bounds(relaxation, base, Z[index], cutoff, spread[index], is_over)
+    spread = spreads[0, index]
+    low = tilted_bounds(relaxation, base, Z[index], cutoff, spread, is_over)
     np.maximum.at(region.l, index, low - ABSOLUTE)
+    spreads[0, index] = spread
     if only is None:
         index = index[region.l[index] < 0.0]
-        high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread[index], is_over)
+        spread = spreads[1, index]
+        high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread, is_over)
         np.minimum.at(region.U, index, high + ABSOLUTE)
+        spreads[1, index] = spread
     return decide(region)

@@ -8,6 +8,9 @@ small data with a look at every active set that differs from the best in one sam
 
 With very few positive samples there are so few active sets that all are minimised, which settles the matter.
 
+Where little of the data is left unexplained, a proof often costs next to nothing: the first bound of the
+search for one is made, in no more time than the fit took.
+
 The best sorting solution is in the first generation, so the result is never worse than sorting+iterative. On
 small data all splits are there, so it is also never worse than the approximation algorithm with k = 1.
 """
@@ -36,19 +39,43 @@ NUMBERS, LARGEST = 2_000_000, 32
 # With so few positive samples all of their active sets are tried; up to so many numbers of X times positive
 # samples, all splits, and all neighbours of the best.
 FEW, SMALL = 9, 100_000
+# A bound is made with up to so many numbers of X, where the fit leaves at most this share of sum w y^2; it
+# may take so many seconds even if the fit took fewer.
+BOUNDED, EXPLAINED, LEAST_BUDGET = 200_000, 0.3, 0.05
 # Generations in all, and how many in vain end the search.
 GENERATIONS, PATIENCE = 20, 4
 
 
 @dataclass(frozen=True)
 class Auto:
-    """Sorting and generations of the iterative method, each of at most max_iter steps."""
+    """Sorting and generations of the iterative method, each of at most max_iter steps; then a cheap bound."""
 
     n_splits: int = 10
     max_iter: int = MAX_ITER
     tol: float = 1e-8
+    with_bound: bool = True
 
     def run(self, search: Search) -> Stop:
+        """Find a solution, and a bound where that is cheap."""
+        began = search.seconds
+        stop = self._find(search)
+        if self.with_bound and self._is_bounded_cheaply(search):
+            # Imported here: it loads more of the compiler's work.
+            from rectifit.methods.proof import Proof
+
+            Proof(search, budget=max(search.seconds - began, LEAST_BUDGET)).bound()
+            search.check()
+        return stop
+
+    @staticmethod
+    def _is_bounded_cheaply(search: Search) -> bool:
+        problem = search.problem
+        if search.best is None or search.is_proved():
+            return False
+        size = problem.n_samples * problem.n_features
+        return size <= BOUNDED and search.best.objective <= EXPLAINED * problem.null_objective
+
+    def _find(self, search: Search) -> Stop:
         """Sort, then follow one generation after the other."""
         problem, solver = search.problem, search.solver
         m = int(problem.positive.sum())

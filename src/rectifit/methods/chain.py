@@ -11,11 +11,11 @@ import numpy as np
 from rectifit.checks import check_count, check_number, check_start
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.auto import Auto
-from rectifit.methods.exact import TARGET_GAP, Exact
+from rectifit.methods.exact import Exact
 from rectifit.methods.gd import GradientDescent
 from rectifit.methods.iterative import Iterative
 from rectifit.methods.multistart import Multistart
-from rectifit.methods.search import Search, Stage
+from rectifit.methods.search import TARGET_GAP, Search, Stage
 from rectifit.methods.sgd import StochasticGradientDescent
 from rectifit.methods.shortest import shorten
 from rectifit.methods.sorting import Sorting

@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rectifit.methods.auto import Auto
-from rectifit.methods.search import Search
+from rectifit.methods.search import TARGET_GAP, Search
 from rectifit.solution import Stop
 
-__all__ = ["TARGET_GAP", "Exact"]
-
-TARGET_GAP = 1e-4
+__all__ = ["Exact"]
 
 
 @dataclass(frozen=True)
@@ -35,5 +33,5 @@ class Exact:
         if search.target_gap is None:
             search.target_gap = TARGET_GAP
         if search.best is None:
-            Auto().run(search)
+            Auto(with_bound=False).run(search)
         return Proof(search, self.box).run()

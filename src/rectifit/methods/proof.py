@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
+
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.box import Box
@@ -14,7 +16,7 @@ from rectifit.certificate.incumbent import Incumbent
 from rectifit.certificate.reduction import reduce_rows
 from rectifit.certificate.tighten import can_shrink
 from rectifit.methods.iterative import majorise
-from rectifit.methods.search import Halt, Search
+from rectifit.methods.search import TARGET_GAP, Halt, Search
 from rectifit.problem import Point, Vector
 from rectifit.solution import ROUNDING, ROUNDING_OF_SUMS, Stop
 
@@ -34,17 +36,30 @@ REPORT = 0.02
 class Proof:
     """Chooses and runs the searches, and keeps incumbent, bound and history of the search up to date."""
 
-    def __init__(self, search: Search, box: float | None = None) -> None:
+    def __init__(self, search: Search, box: float | None = None, budget: float = np.inf) -> None:
         assert search.best is not None
         self.search = search
+        self._deadline = time.perf_counter() + budget
+        self._gap = TARGET_GAP if search.target_gap is None else search.target_gap
         self.reduced = reduce_rows(search.problem)
         self.incumbent = Incumbent(search.problem, self.reduced, search.best, self._polish)
         self._box = box
         self._control = Control(
-            self._cutoff, self.incumbent.offer, search.is_over, self._report, search.n_threads
+            self._cutoff, self.incumbent.offer, self._is_over, self._report, search.n_threads
         )
         self.engine: SignSearch | ConeSearch = SignSearch(self.reduced, self._control, self._reach())
         self._began, self._reported = search.seconds, -REPORT
+
+    def bound(self) -> None:
+        """The bound that the whole gives without being split, as far as the budget allows."""
+        from threadpoolctl import threadpool_limits
+
+        assert isinstance(self.engine, SignSearch)
+        try:
+            with threadpool_limits(1):
+                self._solve_plane() or self.engine.start()
+        finally:
+            self._tell("bound_only")
 
     def run(self) -> Stop:
         """Prove down to the target gap, or as far as the time allows."""
@@ -63,7 +78,7 @@ class Proof:
         return Stop.TARGET
 
     def _prove(self) -> bool:
-        if self._solve_plane():
+        if self.search.lower_bound >= self.reduced.objective(self._cutoff()) or self._solve_plane():
             return True
         signs = self.engine
         assert isinstance(signs, SignSearch)
@@ -107,10 +122,12 @@ class Proof:
     def _cutoff(self) -> float:
         """The value down to which a proof must reach."""
         objective = self.incumbent.best.objective
-        assert self.search.target_gap is not None
-        room = max(self.search.target_gap, ROUNDING_OF_SUMS) * objective
+        room = max(self._gap, ROUNDING_OF_SUMS) * objective
         room += ROUNDING * self.search.problem.null_objective
         return self.reduced.value(objective - room)
+
+    def _is_over(self) -> bool:
+        return time.perf_counter() >= self._deadline or self.search.is_over()
 
     def _polish(self, start: Point) -> Point:
         search, best = self.search, start

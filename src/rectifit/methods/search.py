@@ -20,7 +20,10 @@ from rectifit.progress import Progress
 from rectifit.solution import Certificate, Solution, Stop, SurrogateMinimum, TraceRow
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver
 
-__all__ = ["Halt", "Search", "Stage"]
+__all__ = ["TARGET_GAP", "Halt", "Search", "Stage"]
+
+# Of proofs, where no other gap is asked for.
+TARGET_GAP = 1e-4
 
 
 class Halt(Exception):  # noqa: N818 - it ends a search, and nothing is wrong
