@@ -115,7 +115,7 @@ def test_against_the_arrangement_in_space(seed):
     problem = Problem.from_data(X, y, fit_intercept=intercept, alpha=float(draw.choice([0.0, 0.5])))
     least = least_in_space(problem)
     for start in (None, np.zeros(X.shape[1])):
-        certificate = certify_problem(problem, start)
+        certificate = certify_problem(problem, start, time_limit=60)
         assert certificate.status == "optimal"
         assert_sound(problem, certificate, least)
 

@@ -180,6 +180,8 @@ def bound_pieces(rows, norms, kinks, outcomes, constant, ridge, b, rho):
         state[i] = QUADRATIC if s > kinks[i] else FLAT
         if s > kinks[i]:
             add_to_gram(G, rows, i, 1.0)
+    # Not the word itself, for which the kernel would be compiled once more.
+    no = m < 0
     minimise(
         rows,
         columns,
@@ -190,8 +192,8 @@ def bound_pieces(rows, norms, kinks, outcomes, constant, ridge, b, rho):
         ridge,
         kinks.reshape((1, m)),
         1000 + 100 * q,
-        False,
-        False,
+        no,
+        no,
         start,
         u,
         state,
