@@ -1,0 +1,1 @@
+"""The paper's experiments: grid, runner, tables, figures, report."""
