@@ -170,8 +170,13 @@ def check_count(value: Any, name: str, least: int = 1, most: int | None = None) 
 
 
 def check_number(value: Any, name: str, *, above: float | None = None, below: float | None = None) -> float:
-    """A finite number of at least 0, or strictly above `above`, and strictly below `below`."""
-    allowed = "a finite number, " + ("at least 0" if above is None else f"above {above:g}")
+    """A finite number of at least 0, or strictly above `above`, and strictly below `below`.
+
+    Above -inf it may be any finite number.
+    """
+    allowed = "a finite number"
+    if above != -np.inf:
+        allowed += ", at least 0" if above is None else f", above {above:g}"
     allowed += "" if below is None else f" and below {below:g}"
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} is {value!r}; it must be {allowed}")

@@ -1,1 +1,1 @@
-"""The paper's experiments: grid, runner, tables, figures, report."""
+"""The paper's experiments: grid, runner, tables, figures, theory, report."""
