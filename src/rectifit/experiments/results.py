@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import mean, median
 
-from rectifit.experiments.grid import LABELS, OURS, PAPER_METHODS, PROOF, SIZES, Setting
+from rectifit.experiments.grid import LABELS, OURS, PAPER_METHODS, PROOF, Setting
 from rectifit.experiments.printed import MEASURES, printed_median
 from rectifit.experiments.rows import Row
 from rectifit.experiments.table import Cell, Column, Table
@@ -206,31 +206,45 @@ class Results:
                 outcomes.append(min(errors, key=errors.__getitem__) == "gd")
         return Claim("recovery error: GD best at large noise", tuple(outcomes))
 
+    def _proved(self, settings: Iterable[Setting]) -> dict[tuple[Setting, int], Row]:
+        """The instances of some settings with a proved optimum."""
+        return {
+            (setting, row.instance): row
+            for setting in settings
+            for row in self.of(setting, PROOF)
+            if row.status == "optimal"
+        }
+
+    def _pairs(self, proved: dict[tuple[Setting, int], Row], method: str) -> list[tuple[Row, Row]]:
+        """Rows of a method on proved instances, each with its proof."""
+        settings = sorted({setting for setting, _ in proved})
+        return [
+            (row, proved[setting, row.instance])
+            for setting in settings
+            for row in self.of(setting, method)
+            if (setting, row.instance) in proved
+        ]
+
+    def solved_shares(self, noisy: bool) -> dict[str, float]:
+        """Share of the proved instances, with noise or without, that each method solves; empty if none is."""
+        proved = self._proved(setting for setting in self.drawn if (setting.noise > 0.0) == noisy)
+        if not proved:
+            return {}
+        return {
+            method: mean(_is_solved(row, best) for row, best in self._pairs(proved, method))
+            for method in (*PAPER_METHODS, OURS)
+        }
+
     def optimality_table(self) -> Table:
-        """How often each method finds the global optimum, where that is proved, and how far it is off."""
+        """How often each method finds the global optimum, where that is proved."""
         rows: list[tuple[Cell, ...]] = []
-        for p, n in SIZES:
-            for noise in sorted({s.noise for s in self.settings}):
-                group = [s for s in self.drawn if (s.p, s.noise) == (p, noise)]
-                proved = {
-                    (setting, row.instance): row
-                    for setting in group
-                    for row in self.of(setting, PROOF)
-                    if row.status == "optimal"
-                }
-                total = sum(len(self.of(setting, OURS)) for setting in group)
-                if not total:
-                    continue
-                cells: list[Cell] = []
-                for method in (*PAPER_METHODS, OURS):
-                    found = [
-                        (row, proved[setting, row.instance])
-                        for setting in group
-                        for row in self.of(setting, method)
-                        if (setting, row.instance) in proved
-                    ]
-                    cells.append(mean(_is_solved(row, best) for row, best in found) if found else None)
-                rows.append((f"p = {p}, n = {n}", noise, len(proved), total, *cells))
+        for p, n, noise, group in self._groups():
+            proved, total = self._proved(group), sum(len(self.of(setting, OURS)) for setting in group)
+            cells: list[Cell] = []
+            for method in (*PAPER_METHODS, OURS):
+                pairs = self._pairs(proved, method)
+                cells.append(mean(_is_solved(row, best) for row, best in pairs) if pairs else None)
+            rows.append((f"p = {p}, n = {n}", noise, len(proved), total, *cells))
         columns = (
             Column("size"),
             Column("noise", "g"),
@@ -247,29 +261,17 @@ class Results:
     def excess_table(self) -> Table:
         """The objective of each method relative to the certified optimum, with noise."""
         rows: list[tuple[Cell, ...]] = []
-        for p, n in SIZES:
-            for noise in sorted({s.noise for s in self.drawn if s.noise > 0.0}):
-                group = [s for s in self.drawn if (s.p, s.noise) == (p, noise)]
-                best = {
-                    (s, row.instance): row.objective
-                    for s in group
-                    for row in self.of(s, PROOF)
-                    if row.status == "optimal"
-                }
-                if not best:
-                    continue
-                cells: list[Cell] = []
-                for method in (*PAPER_METHODS, OURS):
-                    ratios = [
-                        row.objective / best[s, row.instance]
-                        for s in group
-                        for row in self.of(s, method)
-                        if (s, row.instance) in best
-                    ]
-                    cells += [median(ratios), max(ratios)]
-                rows.append((f"p = {p}, n = {n}", noise, *cells))
+        for p, n, noise, group in self._groups():
+            proved = self._proved(group)
+            if noise == 0.0 or not proved:
+                continue
+            cells: list[Cell] = []
+            for method in (*PAPER_METHODS, OURS):
+                ratios = [row.objective / best.objective for row, best in self._pairs(proved, method)]
+                cells += [median(ratios), max(ratios)] if ratios else [None, None]
+            rows.append((f"p = {p}, n = {n}", noise, *cells))
         pairs = [
-            Column(f"{LABELS[method]}, {kind}", ".4g")
+            Column(f"{LABELS[method]}, {kind}", ".4f")
             for method in (*PAPER_METHODS, OURS)
             for kind in ("median", "worst")
         ]
@@ -281,18 +283,20 @@ class Results:
             "1 is optimal. Without noise the optimum is 0, and there is no ratio.",
         )
 
+    def _groups(self) -> list[tuple[int, int, float, list[Setting]]]:
+        """Settings of the figures by size and noise."""
+        keys = sorted({(s.p, s.n, s.noise) for s in self.drawn})
+        return [(*key, [s for s in self.drawn if (s.p, s.n, s.noise) == key]) for key in keys]
+
     def time_table(self) -> Table:
         """Median seconds of each method."""
         rows: list[tuple[Cell, ...]] = []
-        for p, n in SIZES:
-            for noise in sorted({s.noise for s in self.drawn}):
-                group = [s for s in self.drawn if (s.p, s.noise) == (p, noise)]
-                cells: list[Cell] = []
-                for method in LABELS:
-                    times = [row.seconds for s in group for row in self.of(s, method)]
-                    cells.append(median(times) if times else None)
-                if group:
-                    rows.append((f"p = {p}, n = {n}", noise, *cells))
+        for p, n, noise, group in self._groups():
+            cells: list[Cell] = []
+            for method in LABELS:
+                times = [row.seconds for setting in group for row in self.of(setting, method)]
+                cells.append(median(times) if times else None)
+            rows.append((f"p = {p}, n = {n}", noise, *cells))
         columns = (Column("size"), Column("noise", "g"), *(Column(label, ".4f") for label in LABELS.values()))
         return Table("seconds", "Running time in seconds, median", columns, tuple(rows))
 
