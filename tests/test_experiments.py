@@ -1,0 +1,249 @@
+import csv
+import io
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from browser import LOOK, is_sorted, probe
+
+from rectifit.experiments import runner
+from rectifit.experiments.figures import COLOURS, draw_measures, draw_optimality, draw_times, save_figure
+from rectifit.experiments.grid import (
+    LABELS,
+    NOISES,
+    OURS,
+    PAPER_METHODS,
+    PROOF,
+    SPARSITIES,
+    Setting,
+    Task,
+    paper_grid,
+)
+from rectifit.experiments.printed import printed_median, printed_values
+from rectifit.experiments.report import make_page
+from rectifit.experiments.results import Results
+from rectifit.experiments.rows import Row, RowFile
+from rectifit.experiments.runner import run_task, run_tasks
+from rectifit.experiments.table import Column, Table
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """All settings of the smallest size, two instances each."""
+    folder = tmp_path_factory.mktemp("run")
+    rows = run_tasks(paper_grid(2, [10]), folder, n_jobs=1, verbose=0)
+    return folder, rows
+
+
+def test_the_grid_is_the_papers():
+    tasks = paper_grid()
+    paper = [task for task in tasks if task.method in PAPER_METHODS and task.setting.is_drawn]
+    assert len(paper) == 3 * 5 * 5 * 20 * 5 == 7500
+    assert len({task.setting for task in tasks if task.setting.is_tabled}) == 15
+    assert sum(task.method == OURS for task in tasks) == 3 * 5 * 5 * 20 + 2 * 5 * 20
+    assert len(set(tasks)) == len(tasks)
+    assert {setting.noise for setting in {t.setting for t in tasks}} == set(NOISES)
+    assert {setting.sparsity for setting in {t.setting for t in tasks}} == set(SPARSITIES)
+
+
+def test_instances_depend_on_setting_and_number_only():
+    setting = Setting(10, 200, 0.5, 0.1, 10.0)
+    one, same = Task(setting, 3, "gd").draw(), Task(setting, 3, "auto").draw()
+    assert (one.X == same.X).all()
+    assert (one.y == same.y).all()
+    other = Task(setting, 4, "gd").draw()
+    assert not (one.X == other.X).all()
+
+
+def sample_row(**changes):
+    values = (10, 200, 0.5, 0.1, 10.0, 1, "gd", 0.1, 1.5, 0.2, 1.9, 0.0, "bound_only", 0.01, 0)
+    return replace(Row(*values), **changes)
+
+
+def test_a_row_that_was_not_finished_is_not_read(tmp_path):
+    file = RowFile(tmp_path / "rows.csv")
+    assert file.read() == []
+    file.repair()
+    rows = [sample_row(instance=i, objective=1.0 / 3.0 + i) for i in range(1, 4)]
+    file.append(rows)
+    assert file.read() == rows
+    whole = file.path.read_bytes()
+    last = whole.rstrip(b"\n").rfind(b"\n") + 1
+    for cut in range(last, len(whole)):
+        file.path.write_bytes(whole[:cut])
+        assert file.read() == rows[:2]
+        file.repair()
+        file.append([rows[2]])
+        assert file.read() == rows
+    file.path.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="has columns a, b; it must have p, n"):
+        file.read()
+
+
+def test_finished_rows_are_not_computed_twice(tmp_path, monkeypatch):
+    tasks = [task for task in paper_grid(1, [10], proofs=False) if task.setting.noise == 0.0][:12]
+    computed = []
+
+    def counted(task, machine=0):
+        computed.append(task)
+        if len(computed) == 8:
+            raise KeyboardInterrupt
+        return run_task(task, machine)
+
+    monkeypatch.setattr(runner, "run_task", counted)
+    with pytest.raises(KeyboardInterrupt):
+        run_tasks(tasks, tmp_path, verbose=0)
+    kept = RowFile(tmp_path / "rows.csv").read()
+    # Six methods on one instance are written together.
+    assert len(kept) == 6
+    computed.clear()
+    computed.extend([None] * 8)
+    rows = run_tasks(tasks, tmp_path, verbose=0)
+    assert [row.task for row in rows] == tasks
+    assert {row.task for row in kept}.isdisjoint(computed[8:])
+    assert len(computed[8:]) == 6
+    assert [row for row in rows if row in kept] == kept
+    before = (tmp_path / "rows.csv").read_bytes()
+    run_tasks(tasks, tmp_path, verbose=0)
+    assert (tmp_path / "rows.csv").read_bytes() == before
+
+
+def test_rows_are_the_same_whatever_the_number_of_processes(tmp_path):
+    tasks = [task for task in paper_grid(1, [10]) if task.setting.sparsity == 0.5]
+    # From a script of its own, as processes are started anew.
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from rectifit.experiments.grid import paper_grid\n"
+        "from rectifit.experiments.runner import run_tasks\n"
+        "if __name__ == '__main__':\n"
+        "    tasks = [t for t in paper_grid(1, [10]) if t.setting.sparsity == 0.5]\n"
+        "    run_tasks(tasks, Path(sys.argv[1]), n_jobs=2, verbose=0)\n"
+    )
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    subprocess.run([sys.executable, str(path), str(tmp_path / "two")], check=True, timeout=300)
+    alone = run_tasks(tasks, tmp_path / "one", n_jobs=1, verbose=0)
+    together = {row.task: row for row in RowFile(tmp_path / "two" / "rows.csv").read()}
+    for row in alone:
+        other = together[row.task]
+        assert replace(other, seconds=0.0, machine=0, lower_bound=0.0) == replace(
+            row, seconds=0.0, machine=0, lower_bound=0.0
+        )
+        # A bound depends on the time that it was given.
+        assert other.lower_bound <= row.objective
+
+
+def test_the_paper_prints_what_was_copied():
+    assert len(printed_values(10, 0.1, "gd", "prediction")) == 20
+    assert printed_values(10, 0.1, "gd", "prediction")[0] == 0.373
+    assert printed_median(50, 0.9, "sorting", "recovery") == 0.0
+
+
+def test_tables(run):
+    results = Results(run[1])
+    tables = {table.key: table for table in results.tables()}
+    assert sum(key.startswith("realizable-") for key in tables) == 5
+    one = tables["realizable-p10-sparsity0.1"]
+    assert [row[0] for row in one.rows] == [1, 2, "median", "median in the paper"]
+    column = [c.name for c in one.columns].index("GD, prediction")
+    assert one.rows[-1][column] == printed_median(10, 0.1, "gd", "prediction")
+    first, second = one.rows[0][column], one.rows[1][column]
+    assert one.rows[2][column] == pytest.approx((first + second) / 2)
+    zeros = tables["sorting-zeros"]
+    assert all(row[1] == row[2] == 20 for row in zeros.rows)
+    for row in tables["gradient-medians"].rows:
+        assert row[6] == pytest.approx(row[4] / row[5])
+    optimality = tables["optimality"]
+    names = [c.name for c in optimality.columns]
+    for row in optimality.rows:
+        assert row[names.index("proved")] == row[names.index("instances")] == 10
+        assert row[names.index(LABELS[OURS])] == 1.0
+    excess = tables["excess"]
+    # No method is below the proved optimum by more than the gap.
+    assert all(cell >= 1.0 - 1e-4 for row in excess.rows for cell in row[2:])
+
+
+def test_no_row_is_below_the_certified_bound(run):
+    bounds = {(row.setting, row.instance): row.lower_bound for row in run[1] if row.method == PROOF}
+    assert len(bounds) == 50
+    for row in run[1]:
+        bound = bounds[row.setting, row.instance]
+        assert row.objective >= bound * (1 - 1e-9) - 1e-12
+        assert row.lower_bound <= row.objective
+
+
+def test_claims_are_counted():
+    rows = []
+    for noise in (0.032, 0.1, 0.32, 0.5):
+        for rank, method in enumerate(("sorting+iterative", "sorting+gd", "sorting", "gd", "sgd", OURS)):
+            # GD beats sorting at the last noise level.
+            value = 2.5 if method == "gd" and noise == 0.5 else 2.0 + rank
+            changes = {"noise": noise, "method": method, "objective": value, "recovery_error": value}
+            rows.append(sample_row(**changes))
+    table = Results(rows).claims_table()
+    found = {row[0]: row[1:] for row in table.rows}
+    assert found["objective: sorting + GD ≤ sorting"] == (4, 4, 1.0, "holds")
+    assert found["objective: sorting ≤ GD"] == (3, 4, 0.75, "mostly holds")
+    assert found["recovery error: GD best at large noise"] == (0, 2, 0.0, "does not hold")
+
+
+def test_forms_of_a_table():
+    columns = (Column("name"), Column("share", ".0%"), Column("x_1", ".2f"))
+    table = Table("key", "A & B", columns, (("a", 0.5, 1.0), ("mean", 0.25, None)), "Note.", n_foot=1)
+    assert table.to_text().splitlines()[2].split() == ["name", "share", "x_1"]
+    assert "50%" in table.to_text()
+    assert list(csv.reader(io.StringIO(table.to_csv()))) == [
+        ["name", "share", "x_1"],
+        ["a", "0.5", "1.0"],
+        ["mean", "0.25", ""],
+    ]
+    latex = table.to_latex()
+    assert r"\caption{A \& B}" in latex
+    assert r"a & 50\% & 1.00 \\" in latex
+    assert r"x\_1" in latex
+    assert latex.count(r"\midrule") == 2
+    with pytest.raises(ValueError, match="has 1 cells; it must have 3"):
+        Table("key", "", columns, (("a",),))
+
+
+def test_figures(run, tmp_path):
+    results = Results(run[1])
+    figure = draw_measures(results, 10)
+    assert len(figure.axes) == 20
+    assert len(figure.legends) == 1
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == [LABELS[method] for method in (*PAPER_METHODS, OURS)]
+    for axis in figure.axes:
+        assert axis.get_yscale() == "log"
+        assert {line.get_label(): line.get_color() for line in axis.lines} == {
+            LABELS[method]: COLOURS[method] for method in (*PAPER_METHODS, OURS)
+        }
+        assert len(axis.collections) == 6
+    paths = save_figure(figure, tmp_path, "measures")
+    assert [path.suffix for path in paths] == [".png", ".svg", ".pdf"]
+    assert all(path.stat().st_size > 10_000 for path in paths)
+    assert len(draw_times(results).axes) == len(draw_optimality(results).axes) == 1
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+def test_the_report_in_a_browser(run, tmp_path, width):
+    folder, rows = run
+    page = make_page(Results(rows), json.loads((folder / "machine.json").read_text()))
+    path = tmp_path / "report.html"
+    page.write(path)
+    seen, errors = probe(path, LOOK, tmp_path, width)
+    assert errors == ""
+    assert seen["images"] == 3
+    assert seen["broken"] == seen["external"] == 0
+    assert seen["overflow"] <= 0
+    assert len(seen["sorted"]) == 6 + 5 + 1
+    for up, down in seen["sorted"]:
+        assert is_sorted(up)
+        assert sorted(up) == sorted(down)
+        there = [key for key in down if key != ""]
+        assert is_sorted(there[::-1])
