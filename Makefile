@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint format clean
+.PHONY: help demo test bench reproduce lint format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -32,6 +32,9 @@ test: $(VENV)/.installed-test  ## run the tests
 bench: $(VENV)/.installed-bench  ## compare speed with other solvers, side by side
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
+reproduce: $(VENV)/.installed-cli  ## every table and figure of the paper, into build/reproduction; resumable
+	$(BIN)/rectifit reproduce --jobs -1 --out build/reproduction
+
 lint: $(VENV)/.installed-lint  ## style, types and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -42,6 +45,6 @@ format: $(VENV)/.installed-lint  ## bring the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean:  ## remove the environment and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+clean:  ## remove the environment, caches and what was built
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -10,18 +10,19 @@ import numpy as np
 
 from rectifit.experiments.grid import LABELS, OURS, PAPER_METHODS, PROOF
 from rectifit.experiments.results import Results
+from rectifit.plotting import AMBER, BLUE, GREEN, GREY, PURPLE, SKY, VERMILION, style
 
 __all__ = ["COLOURS", "draw_measures", "draw_optimality", "draw_times", "save_figure"]
 
-# Colours that people with any kind of colour vision tell apart (Okabe and Ito), the same in every figure.
+# The same in every figure.
 COLOURS = {
-    "sorting": "#E69F00",
-    "sorting+iterative": "#009E73",
-    "sorting+gd": "#56B4E9",
-    "gd": "#CC79A7",
-    "sgd": "#999999",
-    OURS: "#0072B2",
-    PROOF: "#D55E00",
+    "sorting": AMBER,
+    "sorting+iterative": GREEN,
+    "sorting+gd": SKY,
+    "gd": PURPLE,
+    "sgd": GREY,
+    OURS: BLUE,
+    PROOF: VERMILION,
 }
 MARKERS = {
     "sorting": "o",
@@ -41,16 +42,6 @@ MEASURES = {
 # On a logarithmic axis everything below is drawn here.
 FLOOR = 1e-3
 FORMATS = ("png", "svg", "pdf")
-STYLE: Any = {
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "font.size": 9,
-    "svg.hashsalt": "rectifit",
-}
 
 
 def draw_measures(results: Results, p: int) -> Any:
@@ -58,8 +49,8 @@ def draw_measures(results: Results, p: int) -> Any:
     settings = [setting for setting in results.drawn if setting.p == p]
     sparsities = sorted({setting.sparsity for setting in settings})
     methods = [*PAPER_METHODS, OURS]
-    with _style():
-        figure, axes = _grid(len(sparsities), len(MEASURES), 2.6, 1.9)
+    with style() as plt:
+        figure, axes = _grid(plt, len(sparsities), len(MEASURES), 2.6, 1.9)
         for i, sparsity in enumerate(sparsities):
             row = sorted(setting for setting in settings if setting.sparsity == sparsity)
             for j, (measure, name) in enumerate(MEASURES.items()):
@@ -85,8 +76,8 @@ def draw_times(results: Results) -> Any:
     """Seconds against noise, one panel per size, all sparsities together."""
     sizes = sorted({(setting.p, setting.n) for setting in results.drawn})
     methods = [*PAPER_METHODS, OURS, PROOF]
-    with _style():
-        figure, axes = _grid(1, len(sizes), 3.4, 3.2)
+    with style() as plt:
+        figure, axes = _grid(plt, 1, len(sizes), 3.4, 3.2)
         for j, (p, n) in enumerate(sizes):
             axis = axes[0][j]
             noises = sorted({s.noise for s in results.drawn if s.p == p})
@@ -115,8 +106,8 @@ def draw_optimality(results: Results) -> Any:
     names = [column.name for column in table.columns]
     sizes = sorted({str(row[0]) for row in table.rows}, key=lambda name: int(name.split()[2].strip(",")))
     methods = [*PAPER_METHODS, OURS]
-    with _style():
-        figure, axes = _grid(1, len(sizes), 3.4, 3.2)
+    with style() as plt:
+        figure, axes = _grid(plt, 1, len(sizes), 3.4, 3.2)
         for axis, size in zip(axes[0], sizes, strict=True):
             rows = [row for row in table.rows if row[0] == size and row[2]]
             for k, method in enumerate(methods):
@@ -153,18 +144,7 @@ def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
     return paths
 
 
-def _style() -> Any:
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise ImportError("figures need matplotlib; install it with: pip install 'rectifit[cli]'") from error
-    mpl.use("Agg")
-    return mpl.rc_context(STYLE)
-
-
-def _grid(n_rows: int, n_columns: int, width: float, height: float) -> Any:
-    import matplotlib.pyplot as plt
-
+def _grid(plt: Any, n_rows: int, n_columns: int, width: float, height: float) -> Any:
     return plt.subplots(
         n_rows,
         n_columns,
