@@ -31,6 +31,7 @@ from rectifit.problem import Mask, Matrix, Vector
 from rectifit.solution import Stop
 from rectifit.surrogate import SurrogateSolver
 from rectifit.surrogate.neighbours import Neighbours
+from rectifit.theory import approximation_ratio
 
 __all__ = ["Approximation"]
 
@@ -88,7 +89,7 @@ class Enumeration:
         if self.k > 1:
             self._solve_neighbours(prefixes)
         # With k >= m every subset was there.
-        ratio = 1.0 if self.k >= m else max(1.0, self.n_weighted / self.k)
+        ratio = 1.0 if self.k >= m else approximation_ratio(self.n_weighted, self.k)
         if self.converged:
             search.guarantee = ratio
         search.lower_bound = max(search.lower_bound, guarantee_bound(self.lowest_bound, ratio))
