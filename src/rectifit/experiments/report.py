@@ -8,7 +8,6 @@ from typing import Any
 from rectifit.experiments.figures import draw_measures, draw_optimality, draw_times
 from rectifit.experiments.grid import LABELS, OURS, PAPER_METHODS, PROOF
 from rectifit.experiments.results import Results
-from rectifit.experiments.table import Table
 from rectifit.web import Figure, Page, Section, TableView
 
 __all__ = ["make_page"]
@@ -37,19 +36,6 @@ def make_page(results: Results, machines: Sequence[dict[str, Any]], theory: Sequ
             _machines(machines),
         ],
         _facts(results),
-    )
-
-
-def view(table: Table, folded: bool = False) -> TableView:
-    """A table for the page; it sorts by its numbers, not by how they are written."""
-    return TableView(
-        table.title,
-        [column.name for column in table.columns],
-        table.texts(),
-        table.rows,
-        table.note,
-        table.n_foot,
-        folded,
     )
 
 
@@ -83,7 +69,7 @@ def _optimality(results: Results) -> Section:
             "all coefficients.",
             _say_optimality(results),
         ],
-        [figure, view(results.optimality_table()), view(results.excess_table())],
+        [figure, results.optimality_table().view(), results.excess_table().view()],
     )
 
 
@@ -106,7 +92,7 @@ def _claims(results: Results) -> Section:
         "claims",
         "What the paper claims",
         ["Each order is tested in every setting of the figures, by the means over the instances."],
-        [view(results.claims_table())],
+        [results.claims_table().view()],
     )
 
 
@@ -123,7 +109,7 @@ def _realizable(results: Results) -> Section:
             "their medians over few instances scatter, and within a factor 3.5 they count as reproduced. "
             f"{verdict}",
         ],
-        [view(results.zero_table()), view(medians)],
+        [results.zero_table().view(), medians.view()],
     )
 
 
@@ -140,7 +126,7 @@ def _times(results: Results) -> Section:
     figure = Figure.from_matplotlib(
         draw_times(results), "Three panels: seconds of every method against noise, one panel per size"
     )
-    return Section("times", "Running time", (), [figure, view(results.time_table())])
+    return Section("times", "Running time", (), [figure, results.time_table().view()])
 
 
 def _all_tables(results: Results) -> Section:
@@ -149,7 +135,7 @@ def _all_tables(results: Results) -> Section:
         "tables",
         f"The {len(tables)} tables",
         ["Prediction and recovery error of every instance, with our median and the paper's at the foot."],
-        [view(table, folded=True) for table in tables],
+        [table.view(folded=True) for table in tables],
     )
 
 

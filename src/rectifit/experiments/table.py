@@ -6,6 +6,8 @@ import csv
 import io
 from dataclasses import dataclass
 
+from rectifit.web import TableView
+
 __all__ = ["Cell", "Column", "Table"]
 
 Cell = str | float | int | None
@@ -58,6 +60,11 @@ class Table:
         return [
             [column.text(cell) for column, cell in zip(self.columns, row, strict=True)] for row in self.rows
         ]
+
+    def view(self, folded: bool = False) -> TableView:
+        """For a page; it sorts by numbers, not by how they are written."""
+        names = [column.name for column in self.columns]
+        return TableView(self.title, names, self.texts(), self.rows, self.note, self.n_foot, folded)
 
     def to_text(self) -> str:
         """Aligned columns."""

@@ -28,9 +28,9 @@ def draw_hinge(solution: Solution, target: str) -> Any:
         axis.scatter(u, y, s=9, color=BLUE, alpha=0.35, linewidths=0, label="observations")
         low, high = float(u.min()), float(u.max())
         pad = 0.03 * max(high - low, 1e-12)
-        at = np.array([low - pad, 0.0, high + pad]) if low < 0.0 < high else np.array([low - pad, high + pad])
-        axis.plot(at, solution.floor + np.maximum(at, 0.0), color=VERMILION, linewidth=2.2, label="fit")
-        axis.axvline(0.0, color=GREY, linewidth=1.0, linestyle="--")
+        at = np.unique(np.clip([low - pad, solution.floor, high + pad], low - pad, high + pad))
+        axis.plot(at, np.maximum(at, solution.floor), color=VERMILION, linewidth=2.2, label="fit")
+        axis.axvline(solution.floor, color=GREY, linewidth=1.0, linestyle="--")
         axis.set_xlabel("pre-activation (linear part of the fit)")
         axis.set_ylabel(target)
         axis.legend(frameon=False, loc="upper left")
@@ -42,7 +42,7 @@ def draw_fitted(solution: Solution, target: str) -> Any:
     with style() as plt:
         figure, axis = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
         u, y = _thinned(solution)
-        fitted = solution.floor + np.maximum(u, 0.0)
+        fitted = np.maximum(u, solution.floor)
         axis.scatter(fitted, y, s=9, color=BLUE, alpha=0.35, linewidths=0)
         ends = [float(min(fitted.min(), y.min())), float(max(fitted.max(), y.max()))]
         axis.plot(ends, ends, color=VERMILION, linewidth=1.4)
@@ -56,8 +56,8 @@ def draw_residuals(solution: Solution, target: str) -> Any:
     with style() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.8), layout="constrained")
         u, y = _thinned(solution)
-        fitted = solution.floor + np.maximum(u, 0.0)
-        residuals, on = y - fitted, u > 0.0
+        fitted = np.maximum(u, solution.floor)
+        residuals, on = y - fitted, u > solution.floor
         left.scatter(fitted[on], residuals[on], s=9, color=BLUE, alpha=0.35, linewidths=0)
         left.scatter(fitted[~on], residuals[~on], s=9, color=AMBER, alpha=0.35, linewidths=0)
         left.axhline(0.0, color=VERMILION, linewidth=1.4)
@@ -81,6 +81,7 @@ def draw_path(solution: Solution) -> Any:
     """The objective of the sorting method's solutions, split by split, and where the fit ended."""
     problem = solution.problem
     assert problem is not None
+    problem = problem.shifted(solution.floor)
     sets = split_sets(problem, SPLITS)
     found = SurrogateSolver(problem).solve_each(np.array(sets))
     shares = [100.0 * float(active.sum()) / max(int(problem.positive.sum()), 1) for active in sets]
@@ -123,7 +124,7 @@ def _thinned(solution: Solution) -> tuple[Vector, Vector]:
     problem = solution.problem
     assert problem is not None
     u = problem.preactivation(solution.beta, solution.intercept)
-    y = problem.y + solution.floor
+    y = problem.y
     if u.size > MOST_POINTS:
         chosen = np.random.default_rng(0).choice(u.size, MOST_POINTS, replace=False)
         u, y = u[chosen], y[chosen]
