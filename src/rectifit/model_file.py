@@ -22,7 +22,7 @@ from rectifit.tables import Encoding, Table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["VERSION", "Model", "describe_certificate", "read_model", "write_model"]
+__all__ = ["VERSION", "Model", "describe_certificate", "describe_model", "read_model", "write_model"]
 
 VERSION = 1
 STATUSES = ("optimal", "time_limit", "interrupted", "bound_only")
@@ -88,8 +88,14 @@ def describe_certificate(certificate: Certificate) -> dict[str, Any]:
 
 def write_model(model: Model, path: str | Path) -> None:
     """Write MODEL.json."""
+    text = json.dumps(describe_model(model), indent=2, allow_nan=False)
+    Path(path).write_text(text + "\n", encoding="utf-8")
+
+
+def describe_model(model: Model) -> dict[str, Any]:
+    """The model as plain data: the content of MODEL.json."""
     encoding = model.encoding
-    record = {
+    return {
         "rectifit_model": VERSION,
         "target": model.target,
         "weights": model.weights,
@@ -105,7 +111,6 @@ def write_model(model: Model, path: str | Path) -> None:
         "certificate": dict(model.certificate),
         "goodness": asdict(model.goodness),
     }
-    Path(path).write_text(json.dumps(record, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def read_model(path: str | Path) -> Model:

@@ -89,8 +89,7 @@ def make_table(
         columns, categories, notes = _choose(frame, reserved, features, one_hot)
     else:
         columns, categories, notes = list(encoding.columns), list(encoding.levels), []
-    used = _unique([*reserved, *columns])
-    frame, dropped = without_missing(frame.select(find_column(frame, column) for column in used), missing)
+    frame, dropped = without_missing(frame, _unique([*reserved, *columns]), missing)
     if encoding is None:
         encoding = Encoding(tuple(columns), {c: find_levels(frame[c]) for c in columns if c in categories})
         notes += [
@@ -138,13 +137,19 @@ def _choose(
     return columns, categories, notes
 
 
-def without_missing(frame: pl.DataFrame, missing: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Rows with a value in every column, and a note on how many were dropped, if dropping is allowed."""
+def without_missing(
+    frame: pl.DataFrame, columns: Iterable[str], missing: str
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Rows with a value in each of the columns, and a note on how many were dropped if that is allowed.
+
+    With missing="refuse", ValueError where there is anything to drop.
+    """
     import polars as pl
 
-    is_missing = frame.select(
+    used = frame.select(find_column(frame, column) for column in columns)
+    is_missing = used.select(
         (pl.col(name).is_null() | pl.col(name).is_nan()) if dtype.is_float() else pl.col(name).is_null()
-        for name, dtype in frame.schema.items()
+        for name, dtype in used.schema.items()
     )
     counts = {name: int(count) for name, count in is_missing.sum().row(0, named=True).items() if count}
     if not counts:
