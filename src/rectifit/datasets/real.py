@@ -40,7 +40,7 @@ def load_drug_spending() -> RealData:
     female         0 or 1
     chronic        count of chronic diseases at the beginning; not whole numbers in the source
     health         general health index at the beginning, 0 to 100 (best), with imputation
-    coinsurance    share of medical bills that the person pays, percent
+    coinsurance    coinsurance rate of the plan for medical services, percent
     ============== ==========================================================================
 
     Returns
