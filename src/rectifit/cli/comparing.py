@@ -17,15 +17,16 @@ from rectifit.model_file import describe_certificate
 __all__ = ["compare_command"]
 
 ADVICE = (
-    "Mean squared errors, in the order of the cross-validated ones (five folds, the same for all). Gap: by how "
-    "much the in-sample error of any fit of the form max(0, X beta + intercept) could be lower at most; proved.",
+    "Mean squared errors, in the order of the cross-validated ones (five folds, the same for all). Gap: by "
+    "how much the in-sample error of any fit of the form max(0, X beta + intercept) could be lower at most; "
+    "proved.",
     "They answer different questions. A ReLU fit by least squares estimates the mean of y as max(0, X beta + "
     "intercept), whatever the distribution of the noise. Prefer it where zero is a value that the outcome "
-    "really takes (hours, rain, spending, energy) and where predictions of, or effects on, the outcome itself "
-    "matter.",
-    "Tobit estimates another thing: the coefficients of a hidden normal variable that is seen only where it is "
-    "positive. Prefer it where values below zero exist but are not recorded, and the noise is normal with one "
-    "variance; otherwise it is biased. Its prediction here is the mean of y that follows.",
+    "really takes (hours, rain, spending, energy) and where predictions of the outcome itself, or effects on "
+    "it, matter.",
+    "Tobit estimates another thing: the coefficients of a hidden normal variable that is seen only where it "
+    "is positive. Prefer it where values below zero exist but are not recorded, and the noise is normal with "
+    "one variance; otherwise it is biased. Its prediction here is the mean of y that follows.",
     "Poisson and Tweedie models estimate a mean that grows exponentially with X beta. Prefer them for counts "
     "and amounts on which effects multiply.",
 )

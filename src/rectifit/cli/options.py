@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from rectifit.methods.chain import STAGES
-from rectifit.tables import Table, make_table, read_frame
+from rectifit.tables import STANDARD_STREAM, Table, make_table, read_frame
 
 __all__ = [
     "DATA",
@@ -32,9 +32,13 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 def _complete_columns(context: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names of the columns of DATA; in lists, of the last name."""
     *before, last = typed.split(",")
+    # Before an option without its value, click leaves DATA among the words that it has not assigned.
+    data = context.params.get("data") or next(iter(context.args), STANDARD_STREAM)
+    if data == STANDARD_STREAM:
+        return []
     try:
-        columns = read_frame(context.params["data"]).columns
-    except (KeyError, ValueError):
+        columns = read_frame(data).columns
+    except ValueError:
         return []
     return [CompletionItem(",".join([*before, name])) for name in columns if name.startswith(last)]
 
