@@ -34,9 +34,9 @@ def theory_sections() -> list[Section]:
             "ratio",
             "How large does n/k get?",
             [
-                "The approximation algorithm is never worse than n/k times the optimum. Against certified optima "
-                "it is nearly optimal on random data. But the guarantee is almost tight: instances built for the "
-                "purpose reach (n - 1)/k.",
+                "The approximation algorithm is never worse than n/k times the optimum. Against certified "
+                "optima it is nearly optimal on random data. But the guarantee is almost tight: instances built "
+                "for the purpose reach (n - 1)/k.",
             ],
             [ratio_table().view()],
         ),
@@ -130,7 +130,7 @@ def ratio_table() -> Table:
         Column("guarantee n/k", ".3f"),
     )
     note = (
-        "Decoys are built to be hard and reach (n - 1)/k, which is the largest ratio possible without a ridge; "
+        "Decoys are built to be hard and reach (n - 1)/k, the largest ratio possible without a ridge; "
         "climbs change random data step by step towards larger ratios."
     )
     return Table("ratio", "Objective of the approximation algorithm over the optimum", columns, rows, note)
