@@ -11,6 +11,7 @@ from rectifit import __version__
 from rectifit.cli.comparing import compare_command
 from rectifit.cli.examples import demo, make
 from rectifit.cli.fitting import certify_command, fit, predict
+from rectifit.cli.reproducing import reproduce_command
 from rectifit.solution import VerificationError
 
 __all__ = ["program"]
@@ -73,5 +74,5 @@ def program(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (fit, predict, certify_command, compare_command, make, demo):
+for command in (fit, predict, certify_command, compare_command, make, reproduce_command, demo):
     program.add_command(command)

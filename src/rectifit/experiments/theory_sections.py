@@ -35,8 +35,8 @@ def theory_sections() -> list[Section]:
             "How large does n/k get?",
             [
                 "The approximation algorithm is never worse than n/k times the optimum. Against certified "
-                "optima it is nearly optimal on random data. But the guarantee is almost tight: instances built "
-                "for the purpose reach (n - 1)/k.",
+                "optima it is nearly optimal on random data. But the guarantee is almost tight: instances "
+                "built for the purpose reach (n - 1)/k.",
             ],
             [ratio_table().view()],
         ),
