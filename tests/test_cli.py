@@ -52,7 +52,7 @@ def test_fit_prints_the_coefficients_of_solve(data, frame):
         assert any(line.split() == [f"x{j}", text] for line in lines)
     assert "(intercept)" not in result.stdout
     assert str(solution.certificate) in result.stdout
-    assert f"{solution.objective:.8g}" in result.stdout
+    assert f"{solution.objective:.8g} (weighted sum of squared residuals)" in result.stdout
 
 
 def test_json_is_one_object_and_nothing_else(data):

@@ -85,9 +85,10 @@ MISSING = click.option(
 def seconds_option(default: float | None, what: str) -> Decorator:
     """--time-limit, with a default or without."""
     limit = click.FloatRange(min=0.0, min_open=True)
-    return click.option(
+    option: Decorator = click.option(
         "--time-limit", type=limit, default=default, show_default=default is not None, metavar="S", help=what
     )
+    return option
 
 
 def columns_options(*, is_target_required: bool = True, with_weights: bool = True) -> Decorator:

@@ -73,12 +73,13 @@ def print_fit(solution: Solution, names: Sequence[str], target: str) -> None:
         grid.add_row(escape(name), *row)
     console.print(grid)
     goodness = Goodness.from_solution(solution)
+    kind = "sum" if solution.problem.sample_weight is None else "weighted sum"
     facts = {
         "samples": f"{goodness.n_samples:,}, {goodness.n_positive:,} with a positive outcome",
         "active": f"{100.0 * goodness.share_active:.1f} % of samples are predicted above 0",
         "R squared": _number(goodness.r_squared),
         "sigma": _number(goodness.sigma),
-        "objective": f"{solution.objective:.8g} (sum of squared residuals)",
+        "objective": f"{solution.objective:.8g} ({kind} of squared residuals)",
         "certificate": str(solution.certificate),
         "method": f"{solution.method}, {_duration(solution.seconds)}; {solution.stopped}",
     }
