@@ -20,6 +20,7 @@ __all__ = [
     "JSON",
     "METHOD",
     "MISSING",
+    "REPORT",
     "collect_warnings",
     "columns_options",
     "load_table",
@@ -57,6 +58,9 @@ def _split(_: click.Context, __: click.Parameter, value: str | None) -> tuple[st
 DATA = click.argument("data", type=click.Path(exists=False, allow_dash=True))
 JSON = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on standard output."
+)
+REPORT = click.option(
+    "--report", type=click.Path(dir_okay=False), metavar="OUT.html", help="Write a report of the fit."
 )
 METHOD = click.option(
     "--method",
