@@ -3,6 +3,7 @@ import json
 import subprocess
 import sys
 from threading import Timer
+from types import ModuleType
 
 import numpy as np
 import polars as pl
@@ -52,7 +53,7 @@ def test_fit_prints_the_coefficients_of_solve(data, frame):
         assert any(line.split() == [f"x{j}", text] for line in lines)
     assert "(intercept)" not in result.stdout
     assert str(solution.certificate) in result.stdout
-    assert f"{solution.objective:.8g}" in result.stdout
+    assert f"{solution.objective:.8g} (weighted sum of squared residuals)" in result.stdout
 
 
 def test_json_is_one_object_and_nothing_else(data):
@@ -157,6 +158,20 @@ def test_demo_fits_and_certifies_the_bundled_data():
     for name in names:
         assert name in result.stdout
     assert "no fit can be more than" in result.stdout
+
+
+def test_report_gets_the_fit_and_its_names(data, monkeypatch):
+    calls = []
+    fake = ModuleType("rectifit.report")
+    fake.write_report = lambda solution, path, **names: calls.append((solution, path, names))
+    monkeypatch.setitem(sys.modules, "rectifit.report", fake)
+    assert run("fit", data, "--target", "y", "--features", "x0,x1", "--report", "out.html").exit_code == 0
+    ((solution, path, names),) = calls
+    assert path == "out.html"
+    assert names == {"names": ("x0", "x1"), "target": "y", "data_name": str(data)}
+    assert solution.beta.size == 2
+    assert run("demo", "--time-limit", 0.2, "--report", "demo.html").exit_code == 0
+    assert calls[1][2]["target"] == "drug_spending"
 
 
 def test_ctrl_c_keeps_the_best_so_far(tmp_path):

@@ -91,6 +91,6 @@ def print_comparison(found: Comparison, target: str) -> None:
 
 def _cells(row: Row) -> list[str]:
     errors = ["-" if error is None else f"{error:.6g}" for error in (row.in_sample, row.cross_validated)]
-    seconds = "-" if row.seconds is None else f"{row.seconds:.3f}"
+    seconds = "-" if row.seconds is None else f"{row.seconds:.4f}"
     gap = "" if row.gap is None else f"{100.0 * row.gap:.3g} %"
     return [*errors, seconds, gap]

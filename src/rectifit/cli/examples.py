@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from rectifit import certify, solve
-from rectifit.cli.options import collect_warnings, seconds_option
-from rectifit.cli.show import make_console, print_fit, print_notes
+from rectifit.cli.options import REPORT, collect_warnings, seconds_option
+from rectifit.cli.show import make_console, print_fit, print_notes, write_report
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.tables import STANDARD_STREAM, check_extension, write_frame
 
@@ -60,7 +60,8 @@ def make(samples: int, features: int, sparsity: float, noise: float, seed: int, 
 
 @click.command()
 @seconds_option(20.0, "Seconds to search for the proof.")
-def demo(time_limit: float) -> None:
+@REPORT
+def demo(time_limit: float, report: str | None) -> None:
     """Fit and certify bundled real data: who spends how much on drugs, when many spend nothing.
 
     The data are from the RAND Health Insurance Experiment; they are in the public domain.
@@ -75,6 +76,8 @@ def demo(time_limit: float) -> None:
     assert solution is not None
     solution.verify()
     print_fit(solution, names, target)
+    if report is not None:
+        write_report(solution, report, names, target, "RAND Health Insurance Experiment")
     console.print(
         f"\nThe fit took {fitted.seconds:.2f} seconds, the search for a proof {certificate.seconds:.1f} "
         f"seconds and {certificate.n_nodes:,} nodes: {certificate}. What is stated was recomputed from the "

@@ -14,12 +14,13 @@ from rectifit.cli.options import (
     JSON,
     METHOD,
     MISSING,
+    REPORT,
     collect_warnings,
     columns_options,
     load_table,
     seconds_option,
 )
-from rectifit.cli.show import print_certificate, print_fit, print_json, print_notes
+from rectifit.cli.show import print_certificate, print_fit, print_json, print_notes, write_report
 from rectifit.methods.search import TARGET_GAP
 from rectifit.model_file import Model, describe_certificate, describe_model, read_model, write_model
 from rectifit.solution import ROUNDING_OF_SUMS
@@ -54,6 +55,7 @@ PREDICTION = "prediction"
 @click.option(
     "--save", type=click.Path(dir_okay=False), metavar="MODEL.json", help="Save the fit for predict."
 )
+@REPORT
 @JSON
 def fit(
     data: str,
@@ -67,6 +69,7 @@ def fit(
     target_gap: float | None,
     jobs: int | None,
     save: str | None,
+    report: str | None,
     as_json: bool,
     **columns: Any,
 ) -> None:
@@ -112,6 +115,8 @@ def fit(
     model = Model.from_solution(solution, table, weights)
     if save is not None:
         write_model(model, save)
+    if report is not None:
+        write_report(solution, report, table.names, target, data)
     if as_json:
         print_json(describe_model(model) | {"notes": notes})
         return

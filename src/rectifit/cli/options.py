@@ -20,6 +20,7 @@ __all__ = [
     "JSON",
     "METHOD",
     "MISSING",
+    "REPORT",
     "collect_warnings",
     "columns_options",
     "load_table",
@@ -58,6 +59,9 @@ DATA = click.argument("data", type=click.Path(exists=False, allow_dash=True))
 JSON = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on standard output."
 )
+REPORT = click.option(
+    "--report", type=click.Path(dir_okay=False), metavar="OUT.html", help="Write a report of the fit."
+)
 METHOD = click.option(
     "--method",
     default="auto",
@@ -85,9 +89,10 @@ MISSING = click.option(
 def seconds_option(default: float | None, what: str) -> Decorator:
     """--time-limit, with a default or without."""
     limit = click.FloatRange(min=0.0, min_open=True)
-    return click.option(
+    option: Decorator = click.option(
         "--time-limit", type=limit, default=default, show_default=default is not None, metavar="S", help=what
     )
+    return option
 
 
 def columns_options(*, is_target_required: bool = True, with_weights: bool = True) -> Decorator:

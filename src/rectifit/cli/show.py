@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import click
@@ -25,6 +26,7 @@ __all__ = [
     "print_json",
     "print_notes",
     "round_together",
+    "write_report",
 ]
 
 # Characters per line where the output is not a terminal.
@@ -73,12 +75,13 @@ def print_fit(solution: Solution, names: Sequence[str], target: str) -> None:
         grid.add_row(escape(name), *row)
     console.print(grid)
     goodness = Goodness.from_solution(solution)
+    kind = "sum" if solution.problem.sample_weight is None else "weighted sum"
     facts = {
         "samples": f"{goodness.n_samples:,}, {goodness.n_positive:,} with a positive outcome",
         "active": f"{100.0 * goodness.share_active:.1f} % of samples are predicted above 0",
         "R squared": _number(goodness.r_squared),
         "sigma": _number(goodness.sigma),
-        "objective": f"{solution.objective:.8g} (sum of squared residuals)",
+        "objective": f"{solution.objective:.8g} ({kind} of squared residuals)",
         "certificate": str(solution.certificate),
         "method": f"{solution.method}, {_duration(solution.seconds)}; {solution.stopped}",
     }
@@ -99,6 +102,12 @@ def print_certificate(certificate: Certificate) -> None:
         "search": f"{certificate.n_nodes:,} nodes, {_duration(certificate.seconds)}",
     }
     _print_facts(make_console(), facts)
+
+
+def write_report(solution: Solution, path: str, names: Sequence[str], target: str, data_name: str) -> None:
+    """Write the HTML report of a fit; what draws it is loaded only here."""
+    report = import_module("rectifit.report")
+    report.write_report(solution, path, names=names, target=target, data_name=data_name)
 
 
 def round_together(values: Sequence[float]) -> list[str]:
