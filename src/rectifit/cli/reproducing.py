@@ -42,9 +42,8 @@ def reproduce_command(out: Path, tables: bool, figures: bool, instances: int, jo
       rectifit reproduce --out paper --jobs -1
       rectifit reproduce --out quick --instances 2
     """
-    from joblib import effective_n_jobs
-
     from rectifit.experiments.reproduce import reproduce
+    from rectifit.parallel import count_threads
 
     if jobs == 0:
         raise click.BadParameter("jobs is 0; it must be a positive number of processes, or -1 for all cores")
@@ -56,7 +55,7 @@ def reproduce_command(out: Path, tables: bool, figures: bool, instances: int, jo
             figures=figures or everything,
             report=everything,
             n_instances=instances,
-            n_jobs=effective_n_jobs(jobs),
+            n_jobs=count_threads(jobs),
         )
     except KeyboardInterrupt:
         click.echo(

@@ -116,8 +116,8 @@ def _what(solution: Solution, summary: Summary, target: str) -> Section:
             "prediction is exactly that floor; above it, every unit of a variable counts as its coefficient "
             f"says. {at_floor:.0%} of the outcomes are at the floor or below it, and "
             f"{1.0 - summary.share_active:.0%} of the predictions are.{ridge}{weights}",
-            "The fit has the least sum of squared errors that was found. Unlike a line through all points, it "
-            "is not pulled down by outcomes that cannot go any lower.",
+            "The fit has the least sum of squared errors that was found. Unlike a line through all points, "
+            "it is not pulled down by outcomes that cannot go any lower.",
         ],
     )
 
@@ -202,8 +202,8 @@ def _path(solution: Solution) -> Section:
         "How it was found",
         [
             f"Method: {solution.method}; {solution.stopped}. Which rows are above the floor is the hard part "
-            "of the problem. The sorting method guesses: the largest outcomes are. The picture shows how good "
-            "each such guess is; other guesses lead further down.",
+            "of the problem. The sorting method guesses: the largest outcomes are. The picture shows how "
+            "good each such guess is; other guesses lead further down.",
         ],
         [
             Figure.from_matplotlib(
