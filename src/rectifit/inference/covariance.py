@@ -124,7 +124,8 @@ def estimate_covariance(
         kind = "bootstrap"
     if sides.n_kinks:
         notes.append(
-            f"{sides.n_kinks} rows lie exactly at the kink; standard errors are for many rows beside them"
+            f"{sides.n_kinks} rows lie exactly at the kink and are not counted as active; "
+            "it does not matter if there are many others"
         )
     return Covariance(
         matrix, kind, main.sigma, sigma_floor, main.df, sides.above.size, sides.below.size, tuple(notes)

@@ -121,7 +121,9 @@ class Summary(Estimates):
             _fact("Sigma, active:", sigma, "Sigma, floor:", _number(self.sigma_floor), width),
             _fact("Floor:", floor, "Seconds:", f"{self.seconds:.3g}", width),
         ]
-        head = _ends("ReLU regression", "y ~ max(floor, X coef + intercept)", width)
+        base = "floor" if self.floor_is_estimated else f"{self.floor:g}"
+        ends = " + intercept" if "intercept" in self.names else ""
+        head = _ends("ReLU regression", f"y ~ max({base}, X coef{ends})", width)
         lines = [head, "=" * width, *facts, "=" * width, rows[0], "-" * width, *rows[1:], "=" * width]
         return "\n".join([*lines, f"Certificate: {self.certificate}", *_notes(self.notes)])
 
