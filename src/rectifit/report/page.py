@@ -147,7 +147,9 @@ def _coefficients(summary: Summary, target: str) -> Section:
         ]
         for name, row in zip(summary.names, values, strict=True)
     ]
-    keys = [[name, *map(float, row)] for name, row in zip(summary.names, values, strict=True)]
+    keys: list[list[float | str | None]] = [
+        [name, *map(float, row)] for name, row in zip(summary.names, values, strict=True)
+    ]
     return Section(
         "coefficients",
         "Coefficients",
@@ -219,13 +221,18 @@ def _proof(certificate: Certificate) -> Section:
         if certificate.box is None
         else f"It holds for coefficients up to {certificate.box:g} on the standardised scale."
     )
+    settled = (
+        f" In every better fit {certificate.n_active:,} rows are above the floor and {certificate.n_inactive:,} "
+        f"are not; {certificate.n_undecided:,} could be either."
+        if certificate.n_active + certificate.n_inactive > 0
+        else ""
+    )
     return Section(
         "certificate",
         "How good can a fit be?",
         [
             f"{_proved(certificate)} {scope} The search took {certificate.seconds:.2g} seconds and "
-            f"{certificate.n_nodes:,} steps. In every better fit {certificate.n_active:,} rows are above the "
-            f"floor and {certificate.n_inactive:,} are not; {certificate.n_undecided:,} could be either.",
+            f"{certificate.n_nodes:,} steps.{settled}",
         ],
         [Figure.from_matplotlib(draw_proof(certificate), "Best fit so far and lower bound against time")],
     )
