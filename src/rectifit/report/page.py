@@ -222,8 +222,8 @@ def _proof(certificate: Certificate) -> Section:
         else f"It holds for coefficients up to {certificate.box:g} on the standardised scale."
     )
     settled = (
-        f" In every better fit {certificate.n_active:,} rows are above the floor and {certificate.n_inactive:,} "
-        f"are not; {certificate.n_undecided:,} could be either."
+        f" In every better fit {certificate.n_active:,} rows are above the floor and "
+        f"{certificate.n_inactive:,} are not; {certificate.n_undecided:,} could be either."
         if certificate.n_active + certificate.n_inactive > 0
         else ""
     )
