@@ -89,7 +89,7 @@ class Page:
             loader=PackageLoader("rectifit.web", "."), autoescape=True, trim_blocks=True, lstrip_blocks=True
         )
         environment.tests["figure"] = lambda part: isinstance(part, Figure)
-        return environment.get_template("page.html.j2").render(page=self)
+        return str(environment.get_template("page.html.j2").render(page=self))
 
     def write(self, path: Path) -> None:
         """Write it beside and move it into place, so that it is never half there."""
