@@ -10,12 +10,12 @@ import numpy as np
 
 from rectifit.checks import check_number
 from rectifit.experiments.limits import least_surrogate, simulated_surrogate
+from rectifit.plotting import BLUE, GREEN, GREY, VERMILION
 from rectifit.theory import asymptotic_bound, best_threshold, printed_asymptotic_bound
 
 __all__ = ["AsymptoticRow", "asymptotic_rows", "draw_erratum"]
 
-# Blue, orange and green that colour-blind readers can tell apart, and a grey.
-SURROGATE, PRINTED, CORRECTED, FLOOR = "#0072B2", "#D55E00", "#009E73", "#777777"
+SURROGATE, PRINTED, CORRECTED, FLOOR = BLUE, VERMILION, GREEN, GREY
 
 
 @dataclass(frozen=True)
