@@ -13,6 +13,14 @@ __all__ = ["asymptotics_table", "ratio_table", "subset_sum_table", "theory_secti
 
 def theory_sections() -> list[Section]:
     """Three sections for the report."""
+    from threadpoolctl import threadpool_limits
+
+    # Many small matrices: BLAS threads would only wait for each other.
+    with threadpool_limits(1):
+        return _make_sections()
+
+
+def _make_sections() -> list[Section]:
     figure = Figure.from_matplotlib(
         draw_erratum(),
         "Left: the least surrogate against the threshold, with the printed and the corrected bound; right: "
