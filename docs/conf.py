@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "reset_modules": ("matplotlib",),
     "within_subsection_order": "FileNameSortKey",
+    "thumbnail_size": (640, 320),
 }
 
 # The whole of MathJax in one file, fonts included, so that formulas show without a network.
@@ -81,7 +82,10 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "contributing": [], "changelog": []}
+# Pages without a section of their own.
+html_sidebars = {
+    page: [] for page in ("index", "contributing", "changelog", "benchmarks/*", "reproduction/*")
+}
 
 # The report of a reproduction is a page of its own; it is there once one has been run and kept.
 _report = HERE / "reproduction" / "report.html"

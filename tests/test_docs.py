@@ -1,4 +1,4 @@
-"""The pages of the documentation: their code runs and prints what they show, and every public name is there."""
+"""The pages of the documentation: code runs and prints what is shown, and every public name is there."""
 
 import io
 import re
@@ -52,7 +52,8 @@ def test_code_of_page_runs_and_prints_what_is_shown(page):
 
 
 def test_blocks_are_told_apart():
-    text = "a\n\n```python\nprint(1)\n```\n\n```{code-block} text\n:class: output\n1\n```\n\n```python\nx = 2\n```\n"
+    shown = "```{code-block} text\n:class: output\n1\n```\n"
+    text = f"a\n\n```python\nprint(1)\n```\n\n{shown}\n```python\nx = 2\n```\n"
     assert read_blocks(text) == [Block("print(1)\n", 3, "1\n"), Block("x = 2\n", 12, None)]
 
 
@@ -65,3 +66,15 @@ def test_api_page_has_every_public_name():
         if name != "__version__"
     }
     assert sorted(names - words) == []
+
+
+def test_printed_tables_are_read_whole(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    split_text = import_module("box_tables").split_text
+    text = (
+        "one core\n\n    Times\n┏━━━━━┳━━━┓\n┃ a   ┃ s ┃\n┡━━━━━╇━━━┩\n"
+        "│ x   │ 1 │\n│ y   │ 2 │\n│ on  │   │\n└─────┴───┘\nThat is all.\n"
+    )
+    first, table, last = split_text(text)
+    assert (first, last) == ("one core", "That is all.")
+    assert (table.title, table.columns, table.rows) == ("Times", ["a", "s"], [["x", "1"], ["y on", "2"]])

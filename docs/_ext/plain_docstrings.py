@@ -1,6 +1,7 @@
-"""Docstrings as they are written, for readers at a terminal: |x| is a length, coef_ a name, and an indented line a formula.
+"""Docstrings as they are written, for readers at a terminal.
 
-In reStructuredText all three mean something else, so they are marked up before numpydoc sees them.
+There |x| is a length, coef_ a name, and an indented line a formula. In reStructuredText all three mean
+something else, so they are marked up before numpydoc sees them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ NAMED = re.compile(r"^(\w[\w, ]* : )(.*)$")
 
 
 def mark_up(lines: list[str]) -> list[str]:
-    """Lines with bars and trailing underscores escaped, and with formulas as literal blocks; not in examples."""
+    """Bars and trailing underscores escaped, formulas as literal blocks; examples stay as they are."""
     done: list[str] = []
     in_example = in_section = False
     for number, line in enumerate(lines):

@@ -2,13 +2,13 @@
 Hours worked
 ============
 
-Many people in a sample of working age work no paid hours. The mean of hours is a line with a corner at zero: below some wage offer, or with
-many small children, the next dollar changes nothing. The data here are **simulated** to look like a labour survey; they are not
-real people.
+Many people in a sample of working age work no paid hours. The mean of hours is a line with a corner at zero:
+below some wage offer, or with many small children, the next dollar changes nothing. The data here are
+**simulated** to look like a labour survey; they are not real people.
 
-Hours come as :math:`\\max(0, u)` times a factor of mean one that varies between people and is zero for one in four, who are out
-of work by chance. So there are two kinds of zeros, and the noise grows with the mean. ReLU regression needs only that the mean is
-:math:`\\max(0, u)`.
+Hours come as :math:`\\max(0, u)` times a factor of mean one that varies between people and is zero for one in
+four, who are out of work by chance. So there are two kinds of zeros, and the noise grows with the mean. ReLU
+regression needs only that the mean is :math:`\\max(0, u)`.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from sklearn.linear_model import LinearRegression
 from rectifit import ReLURegressor, certify
 
 # %%
-# 1,500 women with the wage they are offered (dollars an hour), children under six, years of education, and other income
-# of the household (thousand dollars a year).
+# 1,500 women with the wage they are offered (dollars an hour), children under six, years of education, and
+# other income of the household (thousand dollars a year).
 
 rng = np.random.default_rng(1)
 n = 1500
@@ -33,11 +33,11 @@ truth = np.array([170.0, -620.0, 25.0, -22.0])
 mean = np.maximum(X @ truth + 200.0, 0.0)
 luck = rng.gamma(6.0, 1.0 / 6.0, n) * (rng.random(n) < 0.75) / 0.75
 hours = mean * luck
-print(f"{np.mean(hours == 0):.0%} work no hours; the others work {hours[hours > 0].mean():.0f} hours a year")
+print(f"{np.mean(hours == 0):.0%} work no hours, the others {hours[hours > 0].mean():.0f} a year")
 
 # %%
-# Three fits: the line with a corner, and two that are often used in its place, a line through everybody and a line through those
-# who work.
+# Three fits: the line with a corner, and two that are often used in its place, a line through everybody and a
+# line through those who work.
 
 relu = ReLURegressor().fit(X, hours)
 everybody = LinearRegression().fit(X, hours)
@@ -49,8 +49,9 @@ for j, name in enumerate(names):
     print(f"{name:18}{truth[j]:8.0f}{fits}")
 
 # %%
-# The line through everybody finds effects that are too small: it averages over people for whom nothing changes. The line through those
-# who work finds effects that are too large: it leaves out the unlucky. ReLU regression is right up to noise.
+# The line through everybody finds effects that are too small: it averages over people for whom nothing
+# changes. The line through those who work finds effects that are too large: it leaves out the unlucky. ReLU
+# regression is right up to noise.
 #
 # Is there a better fit? A proof, down to one per cent:
 
@@ -58,8 +59,8 @@ certificate = certify(X, hours, relu, target_gap=0.01, time_limit=15)
 print(certificate)
 
 # %%
-# On the left all women against the fitted index; on the right what the three fits say of a woman with 12 years of education and
-# an average income, and one small child, as the wage rises.
+# On the left all women against the fitted index; on the right what the three fits say of a woman with 12
+# years of education and an average income, and one small child, as the wage rises.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 index = X @ relu.coef_ + relu.intercept_

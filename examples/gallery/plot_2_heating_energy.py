@@ -2,13 +2,17 @@
 Heating energy: base load and balance point
 ===========================================
 
-The energy that a building uses a day is a base load, plus heating once the outdoor temperature falls below the *balance point*:
+The energy that a building uses a day is a base load, plus heating once the outdoor temperature falls below
+the *balance point*:
 
-.. math:: \\text{energy} = \\text{base} + \\max(0,\\; \\text{slope} \\cdot (\\text{balance point} - \\text{temperature})).
+.. math::
 
-For a known base load this is ReLU regression of energy minus base on temperature, with an intercept. An unknown one is chosen
-by its sum of squares. With two coefficients the fit for every base load is proved to be the best one in a few milliseconds. The data
-are simulated: a year of days in a cool climate.
+   \\text{energy} = \\text{base}
+   + \\max(0,\\; \\text{slope} \\cdot (\\text{balance point} - \\text{temperature})).
+
+For a known base load this is ReLU regression of energy minus base on temperature, with an intercept. An
+unknown one is chosen by its sum of squares. With two coefficients the fit for every base load is proved to be
+the best one in a few milliseconds. The data are simulated: a year of days in a cool climate.
 """
 
 import matplotlib.pyplot as plt
@@ -37,8 +41,9 @@ print(f"slope         {-fit.beta[0]:5.2f} kWh per degree (truth {slope})")
 print(f"balance point {-fit.intercept / fit.beta[0]:5.2f} °C (truth {balance})")
 
 # %%
-# The sum of squares as a function of the base load also says how well it is determined: base loads whose sum of squares is less than
-# :math:`1 + F/(n-3)` times the least one, *F* the 95 % quantile (3.9), make an approximate confidence interval.
+# The sum of squares as a function of the base load also says how well it is determined: base loads whose sum
+# of squares is less than :math:`1 + F/(n-3)` times the least one, *F* the 95 % quantile (3.9), make an
+# approximate confidence interval.
 
 inside = candidates[objectives <= objectives[best] * (1.0 + 3.87 / (365 - 3))]
 print(f"base load between {inside.min():.2f} and {inside.max():.2f} kWh")

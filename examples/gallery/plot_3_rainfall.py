@@ -2,9 +2,9 @@
 Rainfall: which model for a mean with zeros?
 ============================================
 
-Daily rain is zero on most days, and skewed on the others. Four models of its mean are compared out of sample, where the truth is
-known because the days are simulated: rain falls where moisture and low pressure together pass a threshold, and its amount scatters
-in proportion to the mean.
+Daily rain is zero on most days, and skewed on the others. Four models of its mean are compared out of sample,
+where the truth is known because the days are simulated: rain falls where moisture and low pressure together
+pass a threshold, and its amount scatters in proportion to the mean.
 """
 
 import matplotlib.pyplot as plt
@@ -24,13 +24,12 @@ wind = rng.gamma(3.0, 4.0, n)
 X = np.column_stack([humidity, pressure, wind])
 mean = np.maximum(0.0, 0.22 * (humidity - 75.0) - 0.28 * (pressure - 1012.0) + 0.08 * (wind - 12.0))
 rain = mean * rng.gamma(1.2, 1.0 / 1.2, n)
-print(
-    f"rain on {np.mean(rain > 0):.0%} of days, {rain[rain > 0].mean():.1f} mm on those, at most {rain.max():.0f} mm"
-)
+wet = rain[rain > 0]
+print(f"rain on {wet.size / n:.0%} of days, {wet.mean():.1f} mm on those, at most {wet.max():.0f} mm")
 
 # %%
-# Cross-validated predictions of all models. A pipeline standardises the columns for the Poisson model's solver; ReLU regression
-# does not need that, and is not harmed by it.
+# Cross-validated predictions of all models. A pipeline standardises the columns for the Poisson model's
+# solver; ReLU regression does not need that, and is not harmed by it.
 
 models = {
     "line": LinearRegression(),
@@ -49,8 +48,9 @@ for name, predicted in predictions.items():
     print(f"{name:20} distance from the true mean {error:5.2f} mm, {negative:4.0%} of predictions below 0")
 
 # %%
-# Predicted against true mean, day by day. The line cannot turn off, and its slope is too small on wet days. The Poisson model bends
-# smoothly where the truth has a corner, and explodes where it is wet. All of them are fitted to the same noisy amounts.
+# Predicted against true mean, day by day. The line cannot turn off, and its slope is too small on wet days.
+# The Poisson model bends smoothly where the truth has a corner, and explodes where it is wet. All of them are
+# fitted to the same noisy amounts.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.9), layout="constrained", sharex=True, sharey=True)
 for axis, name in zip(axes, ["line, clipped at 0", "Poisson GLM", "ReLU"], strict=True):

@@ -2,9 +2,9 @@
 A neuron for PyTorch
 ====================
 
-A ReLU neuron, ``relu(linear(x))``, is what rectifit fits. Training it by gradient descent depends on where it starts: some starts end
-with a dead neuron, which is off for all samples and whose gradient is zero. Here the weight and bias from rectifit go into
-``torch.nn.Linear``, and are compared with Adam from random starts.
+A ReLU neuron, ``relu(linear(x))``, is what rectifit fits. Training it by gradient descent depends on where it
+starts: some starts end with a dead neuron, which is off for all samples and whose gradient is zero. Here the
+weight and bias from rectifit go into ``torch.nn.Linear``, and are compared with Adam from random starts.
 
 PyTorch is optional; without it the fit is made and the comparison is left out.
 """
@@ -32,7 +32,8 @@ certificate = certify(X, y, fit, target_gap=0.01, time_limit=10)
 print(f"rectifit: sum of squares {fit.objective:.2f}; {certificate}")
 
 # %%
-# The neuron with these weights gives the same predictions. From here it can be trained further as a part of a larger network.
+# The neuron with these weights gives the same predictions. From here it can be trained further as a part of a
+# larger network.
 
 
 def make_neuron(beta, intercept):
@@ -61,7 +62,8 @@ def train(X, seed, n_steps=600):
 
 
 # %%
-# Twenty starts with the features as they are, and twenty with standardised ones, which is a good habit and helps.
+# Twenty starts with the features as they are, and twenty with standardised ones, which is a good habit and
+# helps.
 
 standardised = (X - X.mean(axis=0)) / X.std(axis=0)
 runs = {"features as they are": (), "standardised features": ()}
@@ -80,8 +82,8 @@ else:
         print(f"{name}: best {ends.min():.2f}, worst {ends.max():.2f}, {good:.0%} within 1 % of the best fit")
 
 # %%
-# Each line is one training run. The dashed line is the fit by rectifit, below which no run can end by more than the gap. Runs that
-# stay at the top are dead.
+# Each line is one training run. The dashed line is the fit by rectifit, below which no run can end by more
+# than the gap. Runs that stay at the top are dead.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
 for axis, (name, lines) in zip(axes, runs.items(), strict=True):

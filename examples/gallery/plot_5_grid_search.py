@@ -2,9 +2,9 @@
 Pipelines and grid search
 =========================
 
-``ReLURegressor`` is a scikit-learn estimator, so it goes into pipelines, column transformers and searches like any other. Here spending
-depends on income in a curved way and on the region; splines and one-hot columns make that linear, and a ridge chosen by
-cross-validation keeps the many coefficients calm.
+``ReLURegressor`` is a scikit-learn estimator, so it goes into pipelines, column transformers and searches
+like any other. Here spending depends on income in a curved way and on the region; splines and one-hot columns
+make that linear, and a ridge chosen by cross-validation keeps the many coefficients calm.
 """
 
 import matplotlib.pyplot as plt

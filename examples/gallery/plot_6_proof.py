@@ -2,8 +2,8 @@
 Watching a proof
 ================
 
-A certificate keeps the history of its search: the best fit so far, and the bound that no fit can go below. The data have as
-much noise as signal, so that the bound has some way to go.
+A certificate keeps the history of its search: the best fit so far, and the bound that no fit can go below.
+The data have as much noise as signal, so that the bound has some way to go.
 """
 
 import matplotlib.pyplot as plt
@@ -18,12 +18,12 @@ y = np.maximum(u, 0.0) + 1.5 * u.std() * rng.standard_normal(300)
 
 certificate = certify(X, y, target_gap=0.001, time_limit=60)
 print(certificate)
-print(
-    f"{certificate.n_nodes:,} nodes; lower bound {certificate.lower_bound:.2f}, objective {certificate.objective:.2f}"
-)
+print(f"{certificate.n_nodes:,} nodes")
+print(f"{certificate.lower_bound:.2f} <= least sum of squares <= {certificate.objective:.2f}")
 
 # %%
-# The fit was the best one from the beginning; nearly all the time goes into proving it. That is the usual course of events.
+# The fit was the best one from the beginning; nearly all the time goes into proving it. That is the usual
+# course of events.
 
 seconds, incumbents, bounds = np.array(certificate.history).T
 seconds = seconds - seconds[0]
