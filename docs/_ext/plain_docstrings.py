@@ -1,7 +1,7 @@
 """Docstrings as they are written, for readers at a terminal.
 
-There |x| is a length, coef_ a name, and an indented line a formula. In reStructuredText all three mean
-something else, so they are marked up before numpydoc sees them.
+There |x| is a length, coef_ a name, an indented line a formula, and "name : description" may go on in the
+next line. In reStructuredText all this means something else, so it is marked up before numpydoc sees it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from sphinx.application import Sphinx
 
 TRAILING_UNDERSCORE = re.compile(r"(?<=\w)_(?!\w)")
 NAMED = re.compile(r"^(\w[\w, ]* : )(.*)$")
+# A line "name : text" of at least this length is a description that goes on in the next line, and no type.
+LONG = 76
 
 
 def mark_up(lines: list[str]) -> list[str]:
@@ -25,7 +27,7 @@ def mark_up(lines: list[str]) -> list[str]:
         in_formula = not in_section and line.startswith("    ")
         if in_formula and not in_example:
             if not done or not done[-1].strip():
-                done += [] if _ends_in_formula(done) else ["::", ""]
+                done += [] if _ends_in_formula(done) else [".. code-block:: none", ""]
             done.append(line)
         elif in_example:
             done.append(line)
@@ -36,6 +38,19 @@ def mark_up(lines: list[str]) -> list[str]:
     return done
 
 
+def join_descriptions(lines: list[str]) -> list[str]:
+    """Lines "name : description" with those that continue them."""
+    done: list[str] = []
+    is_long = False
+    for line in lines:
+        if is_long and line.startswith(" "):
+            done[-1] += " " + line.strip()
+        else:
+            is_long = NAMED.match(line) is not None and len(line) >= LONG
+            done.append(line)
+    return done
+
+
 def _ends_in_formula(done: list[str]) -> bool:
     """Whether the last line with anything on it belongs to a formula."""
     return next((line for line in reversed(done) if line.strip()), "").startswith("    ")
@@ -43,7 +58,7 @@ def _ends_in_formula(done: list[str]) -> bool:
 
 def process_docstring(_: Sphinx, __: str, ___: str, ____: object, _____: object, lines: list[str]) -> None:
     """Mark up a docstring in place."""
-    lines[:] = mark_up(lines)
+    lines[:] = mark_up(join_descriptions(lines))
 
 
 def skip_member(_: Sphinx, __: str, ___: str, member: object, skip: bool, ____: object) -> bool:
