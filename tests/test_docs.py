@@ -1,0 +1,80 @@
+"""The pages of the documentation: code runs and prints what is shown, and every public name is there."""
+
+import io
+import re
+from contextlib import redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# A block of Python, and what is shown as its output, if anything.
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:\n```\{code-block\} text\n:class: output\n(?P<output>.*?)^```\n)?",
+    re.MULTILINE | re.DOTALL,
+)
+PUBLIC_MODULES = ("rectifit", "rectifit.datasets", "rectifit.measures", "rectifit.theory")
+
+
+class Block(NamedTuple):
+    """Code of a page, the line it begins at, and the output that is shown; None if there is none."""
+
+    code: str
+    line: int
+    output: str | None
+
+
+def read_blocks(text: str) -> list[Block]:
+    return [
+        Block(found["code"], text.count("\n", 0, found.start("code")), found["output"])
+        for found in BLOCK.finditer(text)
+    ]
+
+
+def find_pages() -> list[Path]:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [page for page in pages if "```python" in page.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("page", find_pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_of_page_runs_and_prints_what_is_shown(page):
+    names = {"__name__": page.stem}
+    for block in read_blocks(page.read_text(encoding="utf-8")):
+        printed = io.StringIO()
+        # Errors then point at the line of the page.
+        code = compile("\n" * block.line + block.code, str(page), "exec")
+        with redirect_stdout(printed):
+            exec(code, names)
+        if block.output is not None:
+            assert printed.getvalue().rstrip() == block.output.rstrip()
+
+
+def test_blocks_are_told_apart():
+    shown = "```{code-block} text\n:class: output\n1\n```\n"
+    text = f"a\n\n```python\nprint(1)\n```\n\n{shown}\n```python\nx = 2\n```\n"
+    assert read_blocks(text) == [Block("print(1)\n", 3, "1\n"), Block("x = 2\n", 12, None)]
+
+
+def test_api_page_has_every_public_name():
+    words = set(re.findall(r"[\w.]+", (ROOT / "docs" / "api" / "index.md").read_text(encoding="utf-8")))
+    names = {
+        f"{module}.{name}"
+        for module in PUBLIC_MODULES
+        for name in import_module(module).__all__
+        if name != "__version__"
+    }
+    assert sorted(names - words) == []
+
+
+def test_printed_tables_are_read_whole(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    split_text = import_module("box_tables").split_text
+    text = (
+        "one core\n\n    Times\n┏━━━━━┳━━━┓\n┃ a   ┃ s ┃\n┡━━━━━╇━━━┩\n"
+        "│ x   │ 1 │\n│ y   │ 2 │\n│ on  │   │\n└─────┴───┘\nThat is all.\n"
+    )
+    first, table, last = split_text(text)
+    assert (first, last) == ("one core", "That is all.")
+    assert (table.title, table.columns, table.rows) == ("Times", ["a", "s"], [["x", "1"], ["y on", "2"]])
