@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench reproduce lint format clean
+.PHONY: help demo test bench reproduce docs lint format clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ bench: $(VENV)/.installed-bench  ## compare speed with other solvers, side by si
 reproduce: $(VENV)/.installed-cli  ## every table and figure of the paper, into build/reproduction; resumable
 	$(BIN)/rectifit reproduce --jobs -1 --out build/reproduction
 
+docs: $(VENV)/.installed-docs  ## build the documentation into build/docs; warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -b html docs build/docs
+
 lint: $(VENV)/.installed-lint  ## style, types and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -46,5 +49,5 @@ format: $(VENV)/.installed-lint  ## bring the code into shape
 	$(BIN)/ruff format .
 
 clean:  ## remove the environment, caches and what was built
-	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) build docs/gallery docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

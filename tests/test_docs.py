@@ -15,7 +15,13 @@ BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n(?:\n```\{code-block\} text\n:class: output\n(?P<output>.*?)^```\n)?",
     re.MULTILINE | re.DOTALL,
 )
-PUBLIC_MODULES = ("rectifit", "rectifit.datasets", "rectifit.measures", "rectifit.theory")
+PUBLIC_MODULES = (
+    "rectifit",
+    "rectifit.datasets",
+    "rectifit.inference",
+    "rectifit.measures",
+    "rectifit.theory",
+)
 
 
 class Block(NamedTuple):
