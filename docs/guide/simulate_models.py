@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import expit, ndtr
 from sklearn.linear_model import GammaRegressor, LinearRegression, LogisticRegression, PoissonRegressor
 
 from rectifit import ReLURegressor
+from rectifit.tobit import fit_tobit
 
 N_SAMPLES, N_REPEATS, NOISE = 500, 40, 1.0
 # Coefficients of the index u = x'SLOPES + LEVEL, x standard normal.
@@ -46,28 +46,13 @@ def draw(world: str, u: Array, rng: np.random.Generator) -> tuple[Array, Array]:
     return np.where(counts > 0, rng.gamma(np.maximum(counts, 1), 1.0), 0.0), np.exp(0.5 * u)
 
 
-def fit_tobit(X: Array, y: Array) -> Array:
-    """Coefficients, intercept and standard deviation of the maximum of the Tobit likelihood."""
-    A, on = np.column_stack([X, np.ones(y.size)]), y > 0.0
-
-    def loss(parameters: Array) -> float:
-        u, scale = A @ parameters[:-1], np.exp(parameters[-1])
-        seen = 0.5 * np.square((y[on] - u[on]) / scale) + parameters[-1]
-        return float(seen.sum() - log_ndtr(-u[~on] / scale).sum())
-
-    start = np.append(np.linalg.lstsq(A, y, rcond=None)[0], np.log(y.std()))
-    found = minimize(loss, start, method="BFGS").x
-    return np.append(found[:-1], np.exp(found[-1]))
-
-
 def fit_means(X: Array, y: Array) -> tuple[dict[str, Mean], dict[str, float]]:
     """The mean of y as each model has it, and the first slope of the two with a hinge."""
     line = LinearRegression().fit(X, y)
     relu = ReLURegressor().fit(X, y)
     # All but the first two models need outcomes of at least 0.
     clipped = np.maximum(y, 0.0)
-    *tobit, scale = fit_tobit(X, clipped)
-    slopes, level = np.array(tobit[:-1]), tobit[-1]
+    tobit = fit_tobit(X, clipped)
     on = clipped > 0.0
     occurs = LogisticRegression(C=np.inf).fit(X, on)
     amount = GammaRegressor(alpha=0.0, max_iter=1000).fit(X[on], clipped[on])
@@ -75,11 +60,11 @@ def fit_means(X: Array, y: Array) -> tuple[dict[str, Mean], dict[str, float]]:
     means: dict[str, Mean] = {
         "least squares": line.predict,
         "ReLU": relu.predict,
-        "Tobit": lambda X: scale * normal_hinge((X @ slopes + level) / scale * NOISE) / NOISE,
+        "Tobit": tobit.predict,
         "hurdle": lambda X: occurs.predict_proba(X)[:, 1] * amount.predict(X),
         "Poisson GLM": rate.predict,
     }
-    return means, {"ReLU": float(relu.coef_[0]), "Tobit": float(slopes[0])}
+    return means, {"ReLU": float(relu.coef_[0]), "Tobit": float(tobit.beta[0])}
 
 
 def main() -> None:
