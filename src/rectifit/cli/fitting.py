@@ -25,6 +25,7 @@ from rectifit.cli.options import (
     seconds_option,
 )
 from rectifit.cli.show import print_fit, print_json, print_notes, write_report
+from rectifit.methods.search import TARGET_GAP
 from rectifit.model_file import Model, describe_model, read_model, write_model
 from rectifit.tables import (
     STANDARD_STREAM,
@@ -37,6 +38,8 @@ from rectifit.tables import (
 __all__ = ["fit", "predict"]
 
 PREDICTION = "prediction"
+# Gaps for which one need not search for a proof.
+LITTLE = 1.01 * TARGET_GAP
 
 
 @click.command()
@@ -138,7 +141,7 @@ def fit(
         print_json(describe_model(model) | {"notes": [*notes, *summary.notes]})
         return
     print_fit(solution, summary, table.names, target)
-    if solution.certificate.status == "bound_only":
+    if solution.certificate.status == "bound_only" and solution.certificate.gap > LITTLE:
         notes.append("no proof was searched for; rectifit certify, or --method auto+exact, does that")
     print_notes(notes)
 

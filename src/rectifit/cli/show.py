@@ -33,6 +33,8 @@ __all__ = [
 
 # Characters per line where the output is not a terminal.
 WIDTH = 100
+# Between two columns; and the characters of a name for which room is made, at best and at worst.
+GAP, LONGEST_NAME, SHORTEST_NAME = 2, 14, 8
 
 
 def make_console() -> Console:
@@ -57,15 +59,8 @@ def print_fit(solution: Solution, summary: Summary, names: Sequence[str], target
     assert problem is not None
     console = make_console()
     console.print(write_formula(solution, target), style="bold", markup=False)
-    grid = Grid(box=HORIZONTALS)
-    grid.add_column("variable", overflow="fold")
-    columns = summary.columns()
-    for heading in columns:
-        grid.add_column(heading, justify="right", no_wrap=True)
     ends = [f"({name})" for name in summary.names[len(names) :]]
-    for name, *row in zip([*names, *ends], *(texts for _, texts in columns.values()), strict=True):
-        grid.add_row(escape(name), *row)
-    console.print(grid)
+    console.print(_make_table(summary, [*names, *ends], console.width))
     for note in summary.notes:
         console.print(f"{note}\n", style="italic", markup=False)
     floor = f"{solution.floor:.4g}"
@@ -84,6 +79,23 @@ def print_fit(solution: Solution, summary: Summary, names: Sequence[str], target
         "method": f"{solution.method}, {write_duration(solution.seconds)}; {solution.stopped}",
     }
     _print_facts(console, facts)
+
+
+def _make_table(summary: Summary, names: Sequence[str], width: int) -> Grid:
+    """Estimates by name, without columns that the others tell where the terminal is too narrow for all."""
+    columns = {heading: texts for heading, (_, texts) in summary.columns().items()}
+    longest = min(max(map(len, names)), LONGEST_NAME)
+    for heading in ("z", "p-value"):
+        widths = [max(map(len, (heading, *texts))) for heading, texts in columns.items()]
+        if longest + sum(widths) + GAP * (len(widths) + 1) > width:
+            del columns[heading]
+    grid = Grid(box=HORIZONTALS, collapse_padding=True)
+    grid.add_column("variable", overflow="fold", min_width=min(longest, SHORTEST_NAME))
+    for heading in columns:
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for name, *row in zip(names, *columns.values(), strict=True):
+        grid.add_row(escape(name), *row)
+    return grid
 
 
 def write_formula(solution: Solution, target: str) -> str:

@@ -235,8 +235,9 @@ def _proof(certificate: Certificate) -> Section:
     settled = certificate.n_active + certificate.n_inactive
     searched = (
         "No search for a proof was made; rectifit certify, or the method auto+exact, does that."
-        if certificate.status == "bound_only"
-        else f"The proof took {write_duration(certificate.seconds)} and {certificate.n_nodes:,} steps."
+        if certificate.status == "bound_only" and certificate.n_nodes == 0
+        else f"The proof took {write_duration(certificate.seconds)}, with {certificate.n_nodes:,} "
+        f"step{'s' * (certificate.n_nodes != 1)} of a search."
     )
     paragraphs = [
         "Fits of this kind can get stuck: there may be other coefficients, far away, that are better. So a "
