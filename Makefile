@@ -23,8 +23,8 @@ $(VENV)/.installed: pyproject.toml $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-demo: $(VENV)/.installed  ## fit a generated instance and print the result
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.installed-cli  ## fit and certify real data; writes build/demo.html
+	$(BIN)/rectifit demo --report build/demo.html
 
 test: $(VENV)/.installed-test  ## run the tests
 	$(BIN)/python -m pytest

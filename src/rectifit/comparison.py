@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +18,14 @@ from rectifit.methods import certify, solve
 from rectifit.problem import Mask, Matrix, Vector
 from rectifit.progress import Progress
 from rectifit.rivals import RIVALS, Predict
-from rectifit.solution import Certificate, Stop
+from rectifit.solution import Certificate, Solution, Stop
 
-__all__ = ["METHODS", "Comparison", "Row", "compare"]
+__all__ = ["METHODS", "Comparison", "Row", "compare", "compare_fit", "find_obstacle"]
 
 METHODS = ("sgd", "gd", "sorting", "sorting+gd", "sorting+iterative", "multistart", "approximation", "auto")
 N_FOLDS = 5
+# A comparison beside a fit: few methods, seconds of each of ours, and n p min(n, p) at which it takes long.
+FEW_METHODS, FEW_SECONDS, MOST_WORK = ("gd", "sorting+iterative", "auto"), 1.0, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ def compare(
     target_gap: float = 1e-4,
     seed: int = 0,
     verbose: int = 0,
+    methods: Sequence[str] = METHODS,
+    certificate: Certificate | None = None,
 ) -> Comparison:
     """Fit everything to the same data.
 
@@ -72,6 +76,10 @@ def compare(
         Of the folds.
     verbose : int, default=0
         1 shows progress on a terminal.
+    methods : sequence of str
+        Of ours.
+    certificate : Certificate, optional
+        What is proved about these data already, instead of a new proof.
 
     Examples
     --------
@@ -85,26 +93,62 @@ def compare(
     """
     folds = _draw_folds(y.size, seed)
     fits: dict[str, Callable[[Matrix, Vector], Predict]] = {rival.name: rival.fit for rival in RIVALS}
-    fits |= {method: _make_fit(method, time_limit) for method in METHODS}
+    fits |= {method: _make_fit(method, time_limit) for method in methods}
     outcomes = [y, *(y[~out] for out in folds)]
     reasons = {rival.name: next(filter(None, map(rival.refuses, outcomes)), None) for rival in RIVALS}
-    of_relu = {rival.name for rival in RIVALS if rival.is_relu} | set(METHODS)
+    of_relu = {rival.name for rival in RIVALS if rival.is_relu} | set(methods)
     with Progress(verbose) as progress, warnings.catch_warnings():
         # That a method returned the zero function is seen in its error.
         warnings.simplefilter("ignore")
         # Compiling is no part of a fit.
         solve(np.eye(3), np.arange(3.0))
-        certificate = certify(X, y, time_limit=time_limit, target_gap=target_gap, verbose=verbose)
+        if certificate is None:
+            certificate = certify(X, y, time_limit=time_limit, target_gap=target_gap, verbose=verbose)
         rows = []
         for i, (name, fit) in enumerate(fits.items()):
             progress.update(f"comparing, {name}", i, len(fits))
-            ours, reason = name in METHODS, reasons.get(name)
+            ours, reason = name in methods, reasons.get(name)
             rows.append(
                 Row(name, ours, skipped=reason)
                 if reason
                 else _measure(name, ours, fit, X, y, folds, certificate if name in of_relu else None)
             )
     return Comparison(tuple(rows), certificate)
+
+
+def find_obstacle(solution: Solution) -> str | None:
+    """Why a fit is not compared with others in passing, if so: a sentence."""
+    problem = solution.problem
+    if problem is None:
+        return "the data are not stored with the fit"
+    n, p = problem.X.shape
+    obstacles = {
+        "the rows are weighted, and not all of the other ways to fit take weights": problem.sample_weight
+        is not None,
+        f"the floor is {solution.floor:.6g}, and the others know only 0": solution.floor != 0.0,
+        "the floor is estimated, and the others know only 0": solution.floor_is_estimated,
+        "the fit has no intercept, and the others have one": not problem.fit_intercept,
+        "the fit has a ridge penalty, and the others have none": problem.alpha > 0.0,
+        "the data are large, and it would take long; the command rectifit compare makes it": n * p * min(n, p)
+        > MOST_WORK,
+    }
+    return next((sentence for sentence, is_so in obstacles.items() if is_so), None)
+
+
+def compare_fit(solution: Solution, *, verbose: int = 0) -> Comparison | None:
+    """A fit beside the ordinary alternatives, in some seconds; None where there is an obstacle."""
+    problem = solution.problem
+    if problem is None or find_obstacle(solution) is not None:
+        return None
+    X = np.asarray(problem.X.toarray() if hasattr(problem.X, "toarray") else problem.X, dtype=np.float64)
+    return compare(
+        X,
+        problem.y,
+        time_limit=FEW_SECONDS,
+        verbose=verbose,
+        methods=FEW_METHODS,
+        certificate=solution.certificate,
+    )
 
 
 def _draw_folds(n_samples: int, seed: int) -> list[Mask]:

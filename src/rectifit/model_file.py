@@ -6,15 +6,15 @@ Numbers are written with all their digits, so that a model that was read predict
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rectifit.goodness import Goodness
+from rectifit.inference import Summary
+from rectifit.model_schema import CERTIFICATE, ESTIMATE, GOODNESS, MODEL, VERSION, check_record
 from rectifit.problem import Vector
 from rectifit.solution import Certificate, Solution
 from rectifit.tables import Encoding, Table
@@ -22,10 +22,7 @@ from rectifit.tables import Encoding, Table
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["VERSION", "Model", "describe_certificate", "describe_model", "read_model", "write_model"]
-
-VERSION = 1
-STATUSES = ("optimal", "time_limit", "interrupted", "bound_only")
+__all__ = ["Model", "describe_certificate", "describe_model", "read_model", "write_model"]
 
 
 @dataclass(frozen=True)
@@ -38,9 +35,14 @@ class Model:
     encoding : columns of the features, and levels of the categories
     coefficients : one per name of the encoding
     intercept, fit_intercept : the intercept is 0 where none was fitted
+    floor : predictions are nowhere below it
     method, stopped, objective, seconds : as in `Solution`
     certificate : fields of `Certificate`, gap included
-    goodness : Goodness
+    goodness : n_samples, n_positive (outcomes above the floor), and r_squared, sigma, share_active as in
+        `inference.Summary`; None where they are not defined
+    covariance, level : kind of the standard errors, and probability of the intervals
+    estimates : name, std_error, low and high of every coefficient, then of the intercept and of the floor
+        where they were fitted; None where the data do not determine them
     """
 
     target: str
@@ -49,36 +51,62 @@ class Model:
     coefficients: tuple[float, ...]
     intercept: float
     fit_intercept: bool
+    floor: float
     method: str
     stopped: str
     objective: float
     seconds: float
     certificate: Mapping[str, Any]
-    goodness: Goodness
+    goodness: Mapping[str, Any]
+    covariance: str
+    level: float
+    estimates: tuple[Mapping[str, Any], ...]
 
     @classmethod
-    def from_solution(cls, solution: Solution, table: Table, weights: str | None = None) -> Model:
+    def from_solution(
+        cls, solution: Solution, summary: Summary, table: Table, weights: str | None = None
+    ) -> Model:
         """The model of a fit to a table, whose column of weights has that name."""
-        assert solution.problem is not None
+        problem = solution.problem
+        assert problem is not None
+        columns = zip(summary.names, summary.std_error, summary.low, summary.high, strict=True)
         return cls(
             target=table.target,
             weights=weights,
             encoding=table.encoding,
             coefficients=tuple(solution.beta.tolist()),
             intercept=solution.intercept,
-            fit_intercept=bool(solution.problem.fit_intercept),
+            fit_intercept=bool(problem.fit_intercept),
+            floor=solution.floor,
             method=solution.method,
             stopped=str(solution.stopped),
             objective=solution.objective,
             seconds=solution.seconds,
             certificate=describe_certificate(solution.certificate),
-            goodness=Goodness.from_solution(solution),
+            goodness={
+                "n_samples": summary.n_samples,
+                "n_positive": int(np.count_nonzero(problem.y[problem.root_weight > 0.0] > solution.floor)),
+                "r_squared": _finite(summary.r_squared),
+                "sigma": _finite(summary.sigma),
+                "share_active": summary.share_active,
+            },
+            covariance=summary.covariance,
+            level=summary.level,
+            estimates=tuple(
+                {"name": name, "std_error": _finite(error), "low": _finite(low), "high": _finite(high)}
+                for name, error, low, high in columns
+            ),
         )
 
+    @property
+    def floor_is_estimated(self) -> bool:
+        """Whether the floor was fitted to the data."""
+        return self.certificate["floor"] is not None
+
     def predict(self, frame: pl.DataFrame) -> Vector:
-        """max(0, X beta + intercept) for the rows of a table that has the columns of the fit."""
+        """max(floor, X beta + intercept) for the rows of a table that has the columns of the fit."""
         X = self.encoding.encode(frame)
-        return np.asarray(np.maximum(X @ np.array(self.coefficients) + self.intercept, 0.0))
+        return np.asarray(np.maximum(X @ np.array(self.coefficients) + self.intercept, self.floor))
 
 
 def describe_certificate(certificate: Certificate) -> dict[str, Any]:
@@ -104,12 +132,16 @@ def describe_model(model: Model) -> dict[str, Any]:
         "coefficients": dict(zip(encoding.names, model.coefficients, strict=True)),
         "intercept": model.intercept,
         "fit_intercept": model.fit_intercept,
+        "floor": model.floor,
         "method": model.method,
         "stopped": model.stopped,
         "objective": model.objective,
         "seconds": model.seconds,
         "certificate": dict(model.certificate),
-        "goodness": asdict(model.goodness),
+        "goodness": dict(model.goodness),
+        "covariance": model.covariance,
+        "level": model.level,
+        "estimates": [dict(row) for row in model.estimates],
     }
 
 
@@ -138,9 +170,9 @@ def read_model(path: str | Path) -> Model:
 
 
 def _parse(record: dict[str, Any]) -> Model:
-    _check(record, MODEL, "")
-    _check(record["certificate"], CERTIFICATE, "certificate.")
-    _check(record["goodness"], GOODNESS, "goodness.")
+    check_record(record, MODEL)
+    check_record(record["certificate"], CERTIFICATE, "certificate.")
+    check_record(record["goodness"], GOODNESS, "goodness.")
     levels = {column: tuple(names) for column, names in record["levels"].items()}
     encoding = Encoding(tuple(record["columns"]), levels)
     if not set(levels) <= set(encoding.columns):
@@ -149,7 +181,16 @@ def _parse(record: dict[str, Any]) -> Model:
         raise ValueError("'coefficients' must have one entry per feature, in the order of 'columns'")
     if record["intercept"] != 0.0 and not record["fit_intercept"]:
         raise ValueError("'intercept' must be 0 where 'fit_intercept' is false")
+    if record["floor"] != 0.0 and not record["fit_intercept"]:
+        raise ValueError("'floor' must be 0 where 'fit_intercept' is false")
     certificate = record["certificate"]
+    if certificate["floor"] not in (None, record["floor"]):
+        raise ValueError("'certificate.floor' must be null or equal to 'floor'")
+    ends = ["intercept"] * record["fit_intercept"] + ["floor"] * (certificate["floor"] is not None)
+    for i, row in enumerate(record["estimates"]):
+        check_record(row, ESTIMATE, f"estimates[{i}].")
+    if [row["name"] for row in record["estimates"]] != [*encoding.names, *ends]:
+        raise ValueError("'estimates' must have one entry per coefficient, in the order of 'coefficients'")
     if certificate["objective"] != record["objective"]:
         raise ValueError("'certificate.objective' must be equal to 'objective'")
     if certificate["lower_bound"] > certificate["objective"]:
@@ -161,109 +202,22 @@ def _parse(record: dict[str, Any]) -> Model:
         coefficients=tuple(float(value) for value in record["coefficients"].values()),
         intercept=float(record["intercept"]),
         fit_intercept=record["fit_intercept"],
+        floor=float(record["floor"]),
         method=record["method"],
         stopped=record["stopped"],
         objective=float(record["objective"]),
         seconds=float(record["seconds"]),
         certificate=certificate,
-        goodness=Goodness(**record["goodness"]),
+        goodness=record["goodness"],
+        covariance=record["covariance"],
+        level=float(record["level"]),
+        estimates=tuple(record["estimates"]),
     )
 
 
-def _check(record: dict[str, Any], kinds: Kinds, path: str) -> None:
-    for name, (is_right, allowed) in kinds.items():
-        if name not in record:
-            raise ValueError(f"{path + name!r} is missing; it must be {allowed}")
-        if not is_right(record[name]):
-            found = json.dumps(record[name])
-            shown = found if len(found) <= 40 else f"{found[:40]}..."
-            raise ValueError(f"{path + name!r} is {shown}; it must be {allowed}")
-    unknown = sorted(set(record) - set(kinds))
-    if unknown:
-        raise ValueError(f"{path + unknown[0]!r} is not known in version {VERSION}")
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
-def _is_size(value: Any) -> bool:
-    return _is_number(value) and value >= 0
-
-
-def _is_share(value: Any) -> bool:
-    return _is_number(value) and 0 <= value <= 1
-
-
-def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value)) and len(set(value)) == len(value)
-
-
-def _is_levels(value: Any) -> bool:
-    return isinstance(value, dict) and all(_is_names(names) and names for names in value.values())
-
-
-def _is_numbers(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_number, value.values()))
-
-
-def _or_null(is_right: Callable[[Any], bool], allowed: str) -> tuple[Callable[[Any], bool], str]:
-    return (lambda value: value is None or is_right(value)), f"{allowed}, or null"
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
 
 
 def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not a finite number")
-
-
-# What is allowed in every entry.
-Kinds = dict[str, tuple[Callable[[Any], bool], str]]
-TEXT = (_is_text, "text")
-NUMBER = (_is_number, "a finite number")
-SIZE = (_is_size, "a finite number, at least 0")
-COUNT = (_is_count, "a whole number, at least 0")
-SHARE = (_is_share, "a number from 0 to 1")
-OBJECT = (lambda value: isinstance(value, dict), "an object")
-MODEL: Kinds = {
-    "rectifit_model": COUNT,
-    "target": TEXT,
-    "weights": _or_null(*TEXT),
-    "columns": (_is_names, "a list of names, each once"),
-    "levels": (_is_levels, "lists of names under the names of columns"),
-    "coefficients": (_is_numbers, "finite numbers under the names of features"),
-    "intercept": NUMBER,
-    "fit_intercept": (lambda value: isinstance(value, bool), "true or false"),
-    "method": TEXT,
-    "stopped": TEXT,
-    "objective": SIZE,
-    "seconds": SIZE,
-    "certificate": OBJECT,
-    "goodness": OBJECT,
-}
-CERTIFICATE: Kinds = {
-    "objective": SIZE,
-    "lower_bound": SIZE,
-    "gap": SHARE,
-    "status": (lambda value: value in STATUSES, f"one of {', '.join(STATUSES)}"),
-    "box": _or_null(*SIZE),
-    "n_nodes": COUNT,
-    "seconds": SIZE,
-    "target_gap": _or_null(*SIZE),
-    "n_active": COUNT,
-    "n_inactive": COUNT,
-    "n_undecided": COUNT,
-}
-GOODNESS: Kinds = {
-    "n_samples": COUNT,
-    "n_positive": COUNT,
-    "r_squared": _or_null(*NUMBER),
-    "sigma": _or_null(*SIZE),
-    "share_active": SHARE,
-}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rectifit import certify, solve
-from rectifit.cli.options import REPORT, collect_warnings, seconds_option
+from rectifit.cli.options import collect_warnings, report_option, seconds_option
 from rectifit.cli.show import make_console, print_fit, print_notes, write_report
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.tables import STANDARD_STREAM, check_extension, write_frame
@@ -60,9 +60,11 @@ def make(samples: int, features: int, sparsity: float, noise: float, seed: int, 
 
 @click.command()
 @seconds_option(20.0, "Seconds to search for the proof.")
-@REPORT
-def demo(time_limit: float, report: str | None) -> None:
+@report_option("rectifit-demo.html")
+def demo(time_limit: float, report: str) -> None:
     """Fit and certify bundled real data: who spends how much on drugs, when many spend nothing.
+
+    A page about the fit is written to the current folder; open it in a browser.
 
     The data are from the RAND Health Insurance Experiment; they are in the public domain.
     """
@@ -75,14 +77,19 @@ def demo(time_limit: float, report: str | None) -> None:
     solution = certificate.solution
     assert solution is not None
     solution.verify()
-    print_fit(solution, names, target)
-    if report is not None:
-        write_report(solution, report, names, target, "RAND Health Insurance Experiment")
+    # Spending varies more among those who spend more.
+    summary = solution.summary(names=names, covariance="HC1")
+    print_fit(solution, summary, names, target)
     console.print(
         f"\nThe fit took {fitted.seconds:.2f} seconds, the search for a proof {certificate.seconds:.1f} "
-        f"seconds and {certificate.n_nodes:,} nodes: {certificate}. What is stated was recomputed from the "
-        "data.\n\n"
-        "The same on your data: rectifit fit data.csv --target COL, then rectifit certify.",
+        f"seconds and {certificate.n_nodes:,} nodes. What is stated was recomputed from the data.\n",
         markup=False,
     )
     print_notes(notes)
+    write_report(solution, summary, report, names, target, "the RAND Health Insurance Experiment")
+    console.print(
+        "The same on your data:  rectifit fit data.csv --target COL --report fit.html\n"
+        f"The report of this fit: {report}",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import click
 from click.shell_completion import CompletionItem
 
+from rectifit.inference.sandwich import KINDS
 from rectifit.methods.chain import STAGES
 from rectifit.tables import STANDARD_STREAM, Table, make_table, read_frame
 
 __all__ = [
+    "BOOTSTRAP",
+    "COVARIANCE",
     "DATA",
+    "ESTIMATE",
+    "FLOOR",
     "GAP",
     "JOBS",
     "JSON",
     "METHOD",
     "MISSING",
-    "REPORT",
     "collect_warnings",
     "columns_options",
     "load_table",
+    "report_option",
     "seconds_option",
 ]
 
+ESTIMATE = "estimate"
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -54,13 +61,46 @@ def _split(_: click.Context, __: click.Parameter, value: str | None) -> tuple[st
     return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
 
 
+def _check_report(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Before the fit, not after it, say what a report needs."""
+    for name in ("jinja2", "matplotlib"):
+        if value is not None and find_spec(name) is None:
+            raise click.UsageError(f"--report needs {name}; install it with: pip install 'rectifit[cli]'")
+    return value
+
+
+def _read_floor(_: click.Context, __: click.Parameter, value: str | None) -> float | str | None:
+    if value is None or value == ESTIMATE:
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is neither a number nor {ESTIMATE!r}.") from None
+
+
 # A path rather than click's own type, so that errors are about tables.
 DATA = click.argument("data", type=click.Path(exists=False, allow_dash=True))
 JSON = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on standard output."
 )
-REPORT = click.option(
-    "--report", type=click.Path(dir_okay=False), metavar="OUT.html", help="Write a report of the fit."
+COVARIANCE = click.option(
+    "--covariance",
+    type=click.Choice(KINDS),
+    default="nonrobust",
+    show_default=True,
+    help="Standard errors: for noise of equal variance, or of any (HC0 to HC3).",
+)
+BOOTSTRAP = click.option(
+    "--bootstrap",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Standard errors from N samples drawn with replacement instead.",
+)
+FLOOR = click.option(
+    "--floor",
+    callback=_read_floor,
+    metavar="F",
+    help="Fit max(F, X beta + intercept); 'estimate' fits F, too. Default: 0.",
 )
 METHOD = click.option(
     "--method",
@@ -84,6 +124,20 @@ MISSING = click.option(
     show_default=True,
     help="What to do with rows that have missing values.",
 )
+
+
+def report_option(default: str | None) -> Decorator:
+    """--report, with a default or without."""
+    option: Decorator = click.option(
+        "--report",
+        type=click.Path(dir_okay=False),
+        default=default,
+        show_default=default is not None,
+        callback=_check_report,
+        metavar="OUT.html",
+        help="Write a page about the fit, with pictures.",
+    )
+    return option
 
 
 def seconds_option(default: float | None, what: str) -> Decorator:

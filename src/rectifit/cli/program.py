@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 import click
 
 from rectifit import __version__
+from rectifit.cli.certifying import certify_command
 from rectifit.cli.comparing import compare_command
 from rectifit.cli.examples import demo, make
-from rectifit.cli.fitting import certify_command, fit, predict
+from rectifit.cli.fitting import fit, predict
 from rectifit.cli.reproducing import reproduce_command
 from rectifit.solution import VerificationError
 

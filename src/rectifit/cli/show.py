@@ -15,24 +15,26 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from rectifit.goodness import Goodness
+from rectifit.comparison import compare_fit
+from rectifit.digits import write_duration
+from rectifit.inference import Summary
+from rectifit.inference.tables import describe_covariance
 from rectifit.solution import Certificate, Solution
 
 __all__ = [
-    "coefficient_columns",
     "make_console",
     "print_certificate",
     "print_fit",
     "print_json",
     "print_notes",
-    "round_together",
+    "write_formula",
     "write_report",
 ]
 
 # Characters per line where the output is not a terminal.
 WIDTH = 100
-# Digits of the smallest number of a column, and the decimals at which scientific notation takes over.
-DIGITS, MOST_DECIMALS = 3, 6
+# Between two columns; and the characters of a name for which room is made, at best and at worst.
+GAP, LONGEST_NAME, SHORTEST_NAME = 2, 14, 8
 
 
 def make_console() -> Console:
@@ -51,41 +53,57 @@ def print_notes(notes: Iterable[str]) -> None:
         click.echo(f"note: {note}", err=True)
 
 
-def coefficient_columns(solution: Solution) -> dict[str, Sequence[float]]:
-    """Columns of the table of coefficients by their headings, the intercept last if there is one."""
-    assert solution.problem is not None
-    intercept = [solution.intercept] if solution.problem.fit_intercept else []
-    return {"coefficient": [*solution.beta.tolist(), *intercept]}
-
-
-def print_fit(solution: Solution, names: Sequence[str], target: str) -> None:
+def print_fit(solution: Solution, summary: Summary, names: Sequence[str], target: str) -> None:
     """The table that one would publish: coefficients, how well they fit, and what is proved."""
-    assert solution.problem is not None
+    problem = solution.problem
+    assert problem is not None
     console = make_console()
-    columns = coefficient_columns(solution)
-    intercept = ["(intercept)"] if solution.problem.fit_intercept else []
-    formula = f"{target} ~ max(0, X beta{' + intercept' if intercept else ''})"
-    console.print(formula, style="bold", markup=False)
-    grid = Grid(box=HORIZONTALS)
-    grid.add_column("variable")
-    for heading in columns:
-        grid.add_column(heading, justify="right")
-    rows = zip(*(round_together(values) for values in columns.values()), strict=True)
-    for name, row in zip([*names, *intercept], rows, strict=True):
-        grid.add_row(escape(name), *row)
-    console.print(grid)
-    goodness = Goodness.from_solution(solution)
-    kind = "sum" if solution.problem.sample_weight is None else "weighted sum"
+    console.print(write_formula(solution, target), style="bold", markup=False)
+    ends = [f"({name})" for name in summary.names[len(names) :]]
+    console.print(_make_table(summary, [*names, *ends], console.width))
+    for note in summary.notes:
+        console.print(f"{note}\n", style="italic", markup=False)
+    floor = f"{solution.floor:.4g}"
+    n_above = int(np.count_nonzero(problem.y[problem.root_weight > 0.0] > solution.floor))
+    weight = "samples" if problem.sample_weight is None else "the weight"
+    kind = "sum" if problem.sample_weight is None else "weighted sum"
+    freedom = f" ({summary.df:.6g} degrees of freedom)"
     facts = {
-        "samples": f"{goodness.n_samples:,}, {goodness.n_positive:,} with a positive outcome",
-        "active": f"{100.0 * goodness.share_active:.1f} % of samples are predicted above 0",
-        "R squared": _number(goodness.r_squared),
-        "sigma": _number(goodness.sigma),
+        "samples": f"{summary.n_samples:,}, {n_above:,} with an outcome above {floor}",
+        "active": f"{100.0 * summary.share_active:.1f} % of {weight}: predicted above {floor}",
+        "R squared": _number(summary.r_squared),
+        "sigma": _number(summary.sigma) + freedom * bool(np.isfinite(summary.sigma)),
+        "std. errors": describe_covariance(summary.covariance),
         "objective": f"{solution.objective:.8g} ({kind} of squared residuals)",
         "certificate": str(solution.certificate),
-        "method": f"{solution.method}, {_duration(solution.seconds)}; {solution.stopped}",
+        "method": f"{solution.method}, {write_duration(solution.seconds)}; {solution.stopped}",
     }
     _print_facts(console, facts)
+
+
+def _make_table(summary: Summary, names: Sequence[str], width: int) -> Grid:
+    """Estimates by name, without columns that the others tell where the terminal is too narrow for all."""
+    columns = {heading: texts for heading, (_, texts) in summary.columns().items()}
+    longest = min(max(map(len, names)), LONGEST_NAME)
+    for heading in ("z", "p-value"):
+        widths = [max(map(len, (heading, *texts))) for heading, texts in columns.items()]
+        if longest + sum(widths) + GAP * (len(widths) + 1) > width:
+            del columns[heading]
+    grid = Grid(box=HORIZONTALS, collapse_padding=True)
+    grid.add_column("variable", overflow="fold", min_width=min(longest, SHORTEST_NAME))
+    for heading in columns:
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for name, *row in zip(names, *columns.values(), strict=True):
+        grid.add_row(escape(name), *row)
+    return grid
+
+
+def write_formula(solution: Solution, target: str) -> str:
+    """The fitted equation in words."""
+    assert solution.problem is not None
+    intercept = " + intercept" if solution.problem.fit_intercept else ""
+    estimated = ", the floor estimated" if solution.floor_is_estimated else ""
+    return f"{target} ~ max({solution.floor:.6g}, X beta{intercept}){estimated}"
 
 
 def print_certificate(certificate: Certificate) -> None:
@@ -99,34 +117,25 @@ def print_certificate(certificate: Certificate) -> None:
         "status": certificate.status.replace("_", " "),
         "samples": f"{decided:,} of {decided + certificate.n_undecided:,} are proved active "
         f"({certificate.n_active:,}) or inactive ({certificate.n_inactive:,}) in every better fit",
-        "search": f"{certificate.n_nodes:,} nodes, {_duration(certificate.seconds)}",
+        "search": f"{certificate.n_nodes:,} nodes, {write_duration(certificate.seconds)}",
     }
     _print_facts(make_console(), facts)
 
 
-def write_report(solution: Solution, path: str, names: Sequence[str], target: str, data_name: str) -> None:
+def write_report(
+    solution: Solution, summary: Summary, path: str, names: Sequence[str], target: str, data_name: str
+) -> None:
     """Write the HTML report of a fit; what draws it is loaded only here."""
     report = import_module("rectifit.report")
-    report.write_report(solution, path, names=names, target=target, data_name=data_name)
-
-
-def round_together(values: Sequence[float]) -> list[str]:
-    """Numbers with as many decimals as the smallest of them needs, so that their points align.
-
-    Examples
-    --------
-    >>> round_together([0.0123456, -12.3, 0.0])
-    ['0.0123', '-12.3000', '0.0000']
-    >>> round_together([1e-9, 1.0])
-    ['1.00e-09', '1.00e+00']
-    """
-    sizes = np.abs([value for value in values if value != 0.0])
-    if sizes.size == 0:
-        return [f"{value:.{DIGITS}f}" for value in values]
-    decimals = DIGITS - 1 - int(np.floor(np.log10(sizes.min())))
-    if decimals > MOST_DECIMALS or sizes.max() >= 10.0**MOST_DECIMALS:
-        return [f"{value:.{DIGITS - 1}e}" for value in values]
-    return [f"{value:.{max(decimals, 1)}f}" for value in values]
+    report.write_report(
+        solution,
+        path,
+        names=names,
+        target=target,
+        data_name=data_name,
+        summary=summary,
+        comparison=compare_fit(solution, verbose=1),
+    )
 
 
 def _print_facts(console: Console, facts: Mapping[str, str]) -> None:
@@ -138,9 +147,5 @@ def _print_facts(console: Console, facts: Mapping[str, str]) -> None:
     console.print(grid)
 
 
-def _number(value: float | None) -> str:
-    return "not defined" if value is None else f"{value:.4g}"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 1.0 else f"{1000.0 * seconds:.0f} ms"
+def _number(value: float) -> str:
+    return "not defined" if np.isnan(value) else f"{value:.4g}"

@@ -123,8 +123,9 @@ def estimate_covariance(
         matrix[missing] = np.nan
         kind = "bootstrap"
     if sides.n_kinks:
+        rows, verb = ("rows lie", "are") if sides.n_kinks > 1 else ("row lies", "is")
         notes.append(
-            f"{sides.n_kinks} rows lie exactly at the kink and are not counted as active; "
+            f"{sides.n_kinks} {rows} exactly at the kink and {verb} not counted as active; "
             "it does not matter if there are many others"
         )
     return Covariance(

@@ -9,9 +9,30 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from rectifit.digits import round_together, write_p, write_z
 from rectifit.problem import Vector
 
-__all__ = ["Estimates", "MarginalEffects", "Summary", "quantile"]
+__all__ = ["Estimates", "MarginalEffects", "Summary", "describe_covariance", "quantile"]
+
+MEANINGS = {
+    "nonrobust": "for noise of equal variance",
+    "HC0": "for noise of any variance",
+    "HC1": "for noise of any variance",
+    "HC2": "for noise of any variance",
+    "HC3": "for noise of any variance, careful with few rows",
+}
+
+
+def describe_covariance(covariance: str) -> str:
+    """The kind of the standard errors and what it is for.
+
+    Examples
+    --------
+    >>> describe_covariance("HC1")
+    'HC1: for noise of any variance'
+    """
+    meaning = MEANINGS.get(covariance)
+    return covariance if meaning is None else f"{covariance}: {meaning}"
 
 
 def quantile(level: float) -> float:
@@ -55,6 +76,20 @@ class Estimates:
     @cached_property
     def high(self) -> Vector:
         return self.coefficient + quantile(self.level) * self.std_error
+
+    def columns(self) -> dict[str, tuple[Vector, list[str]]]:
+        """The table by its headings: numbers, and the same as people read them."""
+        sizes = (self.coefficient, self.std_error, self.low, self.high)
+        texts = np.reshape(round_together(np.concatenate(sizes)), (4, -1)).tolist()
+        level = f"{100.0 * self.level:g} %"
+        return {
+            "coefficient": (self.coefficient, texts[0]),
+            "std. error": (self.std_error, texts[1]),
+            "z": (self.z, [write_z(value) for value in self.z]),
+            "p-value": (self.p_value, [write_p(value) for value in self.p_value]),
+            f"{level} from": (self.low, texts[2]),
+            "to": (self.high, texts[3]),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with None for NaN."""

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rectifit.comparison import Comparison
+from rectifit.comparison import Comparison, find_obstacle
+from rectifit.digits import NOTHING, write_amount, write_duration, write_share
 from rectifit.inference import Summary, summarise
+from rectifit.inference.tables import describe_covariance
 from rectifit.report.pictures import draw_fitted, draw_hinge, draw_path, draw_proof, draw_residuals
 from rectifit.solution import Certificate, Solution
 from rectifit.web import Figure, Page, Section, TableView
@@ -24,6 +26,7 @@ def write_report(
     target: str = "y",
     data_name: str = "",
     covariance: str = "nonrobust",
+    summary: Summary | None = None,
     comparison: Comparison | None = None,
 ) -> None:
     """Write the page of a fit to a file.
@@ -41,6 +44,8 @@ def write_report(
         What the data are called.
     covariance : str, default="nonrobust"
         Kind of the standard errors, as in `inference.summarise`.
+    summary : Summary, optional
+        The table of the fit, if it is known already, instead of names and covariance.
     comparison : Comparison, optional
         Of `comparison.compare`, for a section on other ways to fit the same data.
     """
@@ -50,6 +55,7 @@ def write_report(
         target=target,
         data_name=data_name,
         covariance=covariance,
+        summary=summary,
         comparison=comparison,
     )
     page.write(Path(path))
@@ -62,16 +68,19 @@ def make_report(
     target: str = "y",
     data_name: str = "",
     covariance: str = "nonrobust",
+    summary: Summary | None = None,
     comparison: Comparison | None = None,
 ) -> Page:
     """The page of a fit; arguments as of `write_report`."""
-    summary = summarise(solution, names=names, covariance=covariance)
-    floor = f"{solution.floor:g}"
+    if summary is None:
+        summary = summarise(solution, names=names, covariance=covariance)
+    n_variables = solution.beta.size
     where = f" in {data_name}" if data_name else ""
+    obstacle = find_obstacle(solution) if comparison is None else None
     return Page(
         f"ReLU regression of {target}",
-        f"How {target}{where} depends on {len(solution.beta)} variable{'s' * (len(solution.beta) != 1)}: a "
-        f"straight line that stops at {floor}, fitted by least squares. {_proved(solution.certificate)}",
+        f"How {target}{where} depends on {n_variables} variable{'s' * (n_variables != 1)}: a straight line "
+        f"that stops at {_floor(solution)}, fitted by least squares.",
         [
             _what(solution, summary, target),
             _coefficients(summary, target),
@@ -80,42 +89,57 @@ def make_report(
             _path(solution),
             _proof(solution.certificate),
             *([_comparison(comparison)] if comparison is not None else []),
-            _fine_print(summary),
+            _fine_print(summary, obstacle),
         ],
         [
             ("rows", f"{summary.n_samples:,}"),
-            ("predicted above the floor", f"{summary.share_active:.0%}"),
-            ("R²", f"{summary.r_squared:.3f}"),
-            ("sum of squares", f"{summary.objective:.6g}"),
-            ("can be better by at most", _gap(solution.certificate)),
-            ("seconds", f"{solution.seconds:.2g}"),
+            (f"predicted above {_floor(solution)}", write_share(summary.share_active)),
+            ("R²: share of the variation explained", _defined(summary.r_squared)),
+            ("sum of squared errors", write_amount(summary.objective)),
+            ("any other fit is better by at most", write_share(solution.certificate.gap)),
+            ("time of the fit", write_duration(solution.seconds)),
         ],
     )
 
 
-def _gap(certificate: Certificate) -> str:
-    return "0 %" if certificate.gap == 0.0 else f"{100.0 * certificate.gap:.3g} %"
+def _floor(solution: Solution) -> str:
+    return f"{solution.floor:.4g}"
 
 
-def _proved(certificate: Certificate) -> str:
-    sentence = str(certificate)
-    return f"{sentence[0].upper()}{sentence[1:]}."
+def _defined(value: float) -> str:
+    return NOTHING if np.isnan(value) else f"{value:.3f}"
+
+
+def _sentence(text: object) -> str:
+    words = str(text)
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _what(solution: Solution, summary: Summary, target: str) -> Section:
-    assert solution.problem is not None
-    floor = f"{solution.floor:g}" + (" (estimated from the data)" if solution.floor_is_estimated else "")
-    at_floor = float(np.mean(solution.problem.y <= solution.floor))
-    ridge = f" A ridge penalty of {solution.problem.alpha:g} is part of it." if solution.problem.alpha else ""
-    weights = " Rows are weighted." if solution.problem.sample_weight is not None else ""
+    problem = solution.problem
+    assert problem is not None
+    floor = _floor(solution)
+    used = problem.root_weight > 0.0
+    at_floor = float(np.mean(problem.y[used] <= solution.floor))
+    predicted = 1.0 - summary.n_active / summary.n_samples
+    estimated = " The floor was estimated together with the coefficients." * solution.floor_is_estimated
+    ridge = f" A ridge penalty of {problem.alpha:g} is part of it." if problem.alpha else ""
+    weights = " Rows are weighted." if problem.sample_weight is not None else ""
+    intercept = "coefficients times variables" + ", plus the intercept" * problem.fit_intercept
+    dead = (
+        " No row is predicted above the floor: the variables tell nothing, or everything is at the floor."
+        if summary.n_active == 0
+        else ""
+    )
     return Section(
         "what",
         "What was fitted",
         [
-            f"{target} ≈ max({solution.floor:g}, linear part). Where the linear part is below {floor}, the "
-            "prediction is exactly that floor; above it, every unit of a variable counts as its coefficient "
-            f"says. {at_floor:.0%} of the outcomes are at the floor or below it, and "
-            f"{1.0 - summary.share_active:.0%} of the predictions are.{ridge}{weights}",
+            f"{target} ≈ max({floor}, linear part), where the linear part is {intercept}. Where the linear "
+            f"part is below {floor}, the prediction is {floor}; above it, every unit of a variable counts as "
+            f"its coefficient says.{estimated}",
+            f"{write_share(at_floor)} of the outcomes are at {floor} or below it, and "
+            f"{write_share(predicted)} of the predictions are at {floor}.{dead}{ridge}{weights}",
             "The fit has the least sum of squared errors that was found. Unlike a line through all points, "
             "it is not pulled down by outcomes that cannot go any lower.",
         ],
@@ -123,42 +147,34 @@ def _what(solution: Solution, summary: Summary, target: str) -> Section:
 
 
 def _coefficients(summary: Summary, target: str) -> Section:
-    level = f"{100.0 * summary.level:g} %"
-    columns = ["variable", "coefficient", "standard error", "z", "p-value", f"{level} from", f"{level} to"]
-    values = [
-        list(row)
-        for row in zip(
-            summary.coefficient,
-            summary.std_error,
-            summary.z,
-            summary.p_value,
-            summary.low,
-            summary.high,
-            strict=True,
-        )
-    ]
-    rows = [
-        [
-            name,
-            *(_number(v) for v in row[:2]),
-            f"{row[2]:.2f}",
-            f"{row[3]:.3f}",
-            *(_number(v) for v in row[4:]),
-        ]
-        for name, row in zip(summary.names, values, strict=True)
-    ]
+    level, columns = f"{100.0 * summary.level:g} %", summary.columns()
+    texts = [texts for _, texts in columns.values()]
+    rows = [[name, *row] for name, *row in zip(summary.names, *texts, strict=True)]
     keys: list[list[float | str | None]] = [
-        [name, *map(float, row)] for name, row in zip(summary.names, values, strict=True)
+        [name, *(float(value) if np.isfinite(value) else None for value in row)]
+        for name, *row in zip(summary.names, *(values for values, _ in columns.values()), strict=True)
     ]
+    notes = " ".join(_sentence(note) for note in summary.notes)
     return Section(
         "coefficients",
         "Coefficients",
         [
-            f"One unit more of a variable changes the predicted {target} by its coefficient, for rows that "
-            "are above the floor; on average over all rows, by that times the share above the floor "
-            f"({summary.share_active:.0%}).",
+            f"One unit more of a variable, all others unchanged, changes the predicted {target} by its "
+            "coefficient, for rows that are above the floor; on average over all rows, by that times the "
+            f"share above the floor ({write_share(summary.share_active)}).",
+            f"The standard error says how precise a coefficient is: the true one is between the last two "
+            f"columns with {level} confidence. A small p-value, say below 0.05, means that these data could "
+            "hardly come about if the true coefficient were 0.",
         ],
-        [TableView("", columns, rows, keys, f"Standard errors: {summary.covariance}.")],
+        [
+            TableView(
+                "",
+                ["variable", *columns],
+                rows,
+                keys,
+                f"Standard errors: {describe_covariance(summary.covariance)}. {notes}".strip(),
+            )
+        ],
     )
 
 
@@ -216,55 +232,65 @@ def _path(solution: Solution) -> Section:
 
 
 def _proof(certificate: Certificate) -> Section:
-    scope = (
-        "It holds for all coefficients."
-        if certificate.box is None
-        else f"It holds for coefficients up to {certificate.box:g} on the standardised scale."
+    settled = certificate.n_active + certificate.n_inactive
+    searched = (
+        "No search for a proof was made; rectifit certify, or the method auto+exact, does that."
+        if certificate.status == "bound_only" and certificate.n_nodes == 0
+        else f"The proof took {write_duration(certificate.seconds)}, with {certificate.n_nodes:,} "
+        f"step{'s' * (certificate.n_nodes != 1)} of a search."
     )
-    settled = (
-        f" In every better fit {certificate.n_active:,} rows are above the floor and "
-        f"{certificate.n_inactive:,} are not; {certificate.n_undecided:,} could be either."
-        if certificate.n_active + certificate.n_inactive > 0
-        else ""
-    )
-    return Section(
-        "certificate",
-        "How good can a fit be?",
-        [
-            f"{_proved(certificate)} {scope} The search took {certificate.seconds:.2g} seconds and "
-            f"{certificate.n_nodes:,} steps.{settled}",
-        ],
-        [Figure.from_matplotlib(draw_proof(certificate), "Best fit so far and lower bound against time")],
-    )
+    paragraphs = [
+        "Fits of this kind can get stuck: there may be other coefficients, far away, that are better. So a "
+        f"lower bound of the sum of squared errors comes with the fit. {_sentence(certificate)} {searched}"
+    ]
+    if settled:
+        paragraphs.append(
+            f"In every better fit, if there is one, {certificate.n_active:,} rows are above the floor and "
+            f"{certificate.n_inactive:,} are not; {certificate.n_undecided:,} could be either."
+        )
+    pictures = [
+        Figure.from_matplotlib(
+            draw_proof(certificate),
+            "Best fit so far and lower bound against time",
+            "The sum of squared errors of the best fit is somewhere between the two lines.",
+        )
+        for _ in certificate.history[:1]
+    ]
+    return Section("certificate", "How good can a fit be?", paragraphs, pictures)
 
 
 def _comparison(comparison: Comparison) -> Section:
-    columns = ["way to fit", "error in sample", "error on unseen rows", "seconds", "at most better", "note"]
+    columns = ["way to fit", "error on these rows", "error on unseen rows", "time", "better by at most"]
+    fitted = [row for row in comparison.rows if row.skipped is None]
     rows, keys = [], []
-    for row in comparison.rows:
+    for row in sorted(fitted, key=lambda row: row.cross_validated or row.in_sample or 0.0):
         numbers = (row.in_sample, row.cross_validated, row.seconds, row.gap)
         name = f"rectifit {row.name}" if row.ours else row.name
+        writers = (write_amount, write_amount, write_duration, write_share)
         texts = [
-            *("" if v is None else f"{v:.5g}" for v in numbers[:2]),
-            "" if row.seconds is None else f"{row.seconds:.3f}",
-            "" if row.gap is None else f"{row.gap:.2%}",
+            NOTHING if value is None else write(value) for write, value in zip(writers, numbers, strict=True)
         ]
-        rows.append([name, *texts, row.skipped or ""])
-        keys.append([name, *numbers, row.skipped])
+        rows.append([name, *texts])
+        keys.append([name, *numbers])
+    skipped = [f"{row.name} was left out: {row.skipped}." for row in comparison.rows if row.skipped]
     return Section(
         "comparison",
         "Other ways to fit these data",
         [
-            "Mean squared errors, in the sample and in five-fold cross-validation. ReLU regression and Tobit "
-            "estimate different things: the first the mean of what is observed, the second a hidden outcome "
-            "that was cut off. Where noise enters before the floor, as with censored measurements, prefer a "
-            "Tobit; where the mean itself stops at the floor, prefer this.",
+            "Mean squared errors: of a fit to all rows, and of rows that a fit has not seen (five-fold "
+            "cross-validation), by which they are sorted. A smaller error on unseen rows means better "
+            "predictions. The last column says by how much the first error of any fit of the form max(0, "
+            "line) could be lower; the others are of another form.",
+            "ReLU regression and Tobit estimate different things: the first the mean of what is observed, "
+            "the second a hidden outcome that was cut off. Where noise enters before the floor, as with "
+            "censored measurements, prefer a Tobit; where the mean itself stops at the floor, prefer this.",
         ],
-        [TableView("", columns, rows, keys)],
+        [TableView("", columns, rows, keys, " ".join(skipped))],
     )
 
 
-def _fine_print(summary: Summary) -> Section:
+def _fine_print(summary: Summary, obstacle: str | None) -> Section:
+    compared = [f"This page has no comparison with other ways to fit: {obstacle}."] * (obstacle is not None)
     return Section(
         "assumptions",
         "When the standard errors are right",
@@ -272,10 +298,12 @@ def _fine_print(summary: Summary) -> Section:
             "They hold for many rows, if the mean of the outcome is a line that stops at the floor, rows are "
             "independent, and the noise has mean zero wherever the line is. They are those of least squares "
             "on the rows above the floor. They are not for censored measurements (Tobit).",
-            *summary.notes,
+            f"The noise above the floor has a standard deviation (sigma) of {_sigma(summary.sigma)}; at the "
+            f"floor, {_sigma(summary.sigma_floor)}.",
+            *compared,
         ],
     )
 
 
-def _number(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.5g}"
+def _sigma(value: float) -> str:
+    return "an unknown size" if np.isnan(value) else f"{value:.4g}"

@@ -1,0 +1,134 @@
+"""certify: how good a fit is, proved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import click
+import numpy as np
+
+from rectifit import certify, solve
+from rectifit.cli.options import (
+    DATA,
+    ESTIMATE,
+    FLOOR,
+    JOBS,
+    JSON,
+    collect_warnings,
+    columns_options,
+    load_table,
+    seconds_option,
+)
+from rectifit.cli.show import print_certificate, print_json, print_notes
+from rectifit.methods.floor import FloorPoint
+from rectifit.methods.search import TARGET_GAP
+from rectifit.model_file import Model, describe_certificate, read_model, write_model
+from rectifit.solution import ROUNDING_OF_SUMS
+from rectifit.tables import make_table, read_frame
+
+__all__ = ["certify_command"]
+
+
+@click.command("certify")
+@DATA
+@columns_options(is_target_required=False)
+@click.option("--model", metavar="MODEL.json", help="The fit in question. Default: a new one.")
+@click.option("--no-intercept", is_flag=True, help="Of a new fit: max(0, X beta).")
+@FLOOR
+@seconds_option(10.0, "Seconds to search.")
+@click.option(
+    "--target-gap",
+    type=click.FloatRange(min=0.0),
+    default=TARGET_GAP,
+    show_default=True,
+    metavar="G",
+    help="Stop when no fit can be better by more than this share.",
+)
+@JOBS
+@click.option(
+    "--save", type=click.Path(dir_okay=False), metavar="MODEL.json", help="Save the best fit known."
+)
+@JSON
+def certify_command(
+    data: str,
+    target: str | None,
+    features: tuple[str, ...] | None,
+    one_hot: tuple[str, ...] | None,
+    missing: str,
+    weights: str | None,
+    model: str | None,
+    no_intercept: bool,
+    floor: float | str | None,
+    time_limit: float,
+    target_gap: float,
+    jobs: int | None,
+    save: str | None,
+    as_json: bool,
+) -> None:
+    """Prove how good a fit to DATA is: no coefficients whatever are better by more than the gap.
+
+    The fit is a saved one (--model, whose columns are then used) or a new one. The search also finds better
+    fits where there are any. Ctrl-C ends it early; what was proved until then holds.
+
+    \b
+    Examples:
+      rectifit certify rain.csv --target mm
+      rectifit certify rain.csv --model rain.json --time-limit 120 --save better.json
+    """
+    if model is None:
+        if target is None:
+            raise click.UsageError("Missing option '--target', or '--model'.")
+        table = load_table(data, target, features, one_hot, missing, weights)
+        start, fit_intercept, is_estimated = None, not no_intercept, isinstance(floor, str)
+    else:
+        if features is not None or one_hot is not None or no_intercept or floor is not None:
+            raise click.UsageError(
+                "--model decides on features, intercept and floor; leave those options out."
+            )
+        known = read_model(model)
+        weights = weights or known.weights
+        table = make_table(
+            read_frame(data),
+            target or known.target,
+            weights=weights,
+            missing=missing,
+            encoding=known.encoding,
+        )
+        start, fit_intercept = (np.array(known.coefficients), known.intercept), known.fit_intercept
+        floor, is_estimated = known.floor, known.floor_is_estimated
+    options: dict[str, Any] = {
+        "sample_weight": table.weights,
+        "fit_intercept": fit_intercept,
+        "n_jobs": jobs,
+        "verbose": 1,
+    }
+    with collect_warnings() as notes:
+        if isinstance(floor, str):
+            fitted = solve(table.X, table.y, floor=ESTIMATE, **options)
+            start, floor = (fitted.beta, fitted.intercept), fitted.floor
+        certificate = certify(
+            table.X, table.y, start, floor=floor, time_limit=time_limit, target_gap=target_gap, **options
+        )
+    solution = certificate.solution
+    assert solution is not None
+    if is_estimated:
+        # The proof was for one floor, and other floors are no longer thought of; the reader must know.
+        proved = replace(solution.certificate, floor=solution.floor)
+        solution = replace(solution, certificate=proved)
+        certificate = replace(proved, solution=solution)
+    solution.verify()
+    notes = [*table.notes, *notes]
+    if model is not None and start is not None:
+        assert solution.problem is not None
+        given = FloorPoint.at(solution.problem, *start, solution.floor).objective
+        if solution.objective < given * (1.0 - ROUNDING_OF_SUMS):
+            notes.append(f"the fit in {model!r} has the objective {given:.8g}; a better one was found")
+    if save is not None:
+        summary = solution.summary(names=table.names)
+        write_model(Model.from_solution(solution, summary, table, weights), save)
+    if as_json:
+        print_json({"target": table.target} | describe_certificate(certificate) | {"notes": notes})
+        return
+    print_certificate(certificate)
+    print_notes(notes)
