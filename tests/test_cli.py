@@ -3,7 +3,6 @@ import json
 import subprocess
 import sys
 from threading import Timer
-from types import ModuleType
 
 import numpy as np
 import polars as pl
@@ -13,8 +12,8 @@ from click.testing import CliRunner
 import rectifit
 from rectifit import cli, solve
 from rectifit.cli.program import program
-from rectifit.cli.show import round_together
 from rectifit.datasets import load_drug_spending, make_relu
+from rectifit.digits import round_together, write_p
 from rectifit.model_file import read_model
 from rectifit.solution import VerificationError
 
@@ -48,10 +47,16 @@ def test_fit_prints_the_coefficients_of_solve(data, frame):
     assert result.exit_code == 0, result.stderr
     X = frame.select("x0", "x1", "x2").to_numpy()
     solution = solve(X, frame["y"].to_numpy(), sample_weight=frame["w"].to_numpy(), fit_intercept=False)
-    lines = result.stdout.splitlines()
-    for j, text in enumerate(round_together(solution.beta)):
-        assert any(line.split() == [f"x{j}", text] for line in lines)
+    summary = solution.summary()
+    lines = [line.split() for line in result.stdout.replace("< 0.001", "<0.001").splitlines()]
+    for j in range(3):
+        cells = [texts[j].replace(" ", "") for _, texts in summary.columns().values()]
+        assert [f"x{j}", *cells] in lines
+        assert float(cells[0]) == pytest.approx(solution.beta[j], abs=5e-4)
+        assert float(cells[1]) == pytest.approx(summary.std_error[j], abs=5e-4)
     assert "(intercept)" not in result.stdout
+    for fact in (f"{summary.r_squared:.4g}", f"{summary.sigma:.4g}", f"{100 * summary.share_active:.1f} %"):
+        assert fact in result.stdout
     assert str(solution.certificate) in result.stdout
     assert f"{solution.objective:.8g} (weighted sum of squared residuals)" in result.stdout
 
@@ -63,7 +68,8 @@ def test_json_is_one_object_and_nothing_else(data):
     assert list(record["coefficients"]) == ["x0", "x1", "x2", "w", "sky=grey"]
     assert record["method"] == "sorting+iterative"
     assert record["certificate"]["lower_bound"] <= record["objective"] == record["certificate"]["objective"]
-    assert record["notes"] == []
+    assert len(record["notes"]) == 1
+    assert "rows lie exactly at the kink" in record["notes"][0]
 
 
 def test_what_is_left_out_is_said(data):
@@ -150,7 +156,78 @@ def test_make_writes_an_instance(tmp_path):
     assert run("make", *options, "--out", "-").stdout == out.read_text()
 
 
-def test_demo_fits_and_certifies_the_bundled_data():
+@pytest.mark.parametrize("options", [("--covariance", "HC3"), ("--bootstrap", 20)])
+def test_standard_errors_of_the_kind_asked_for(data, frame, options):
+    record = json.loads(run("fit", data, "--target", "y", "--features", "x0,x1", *options, "--json").stdout)
+    solution = solve(frame.select("x0", "x1").to_numpy(), frame["y"].to_numpy())
+    name, value = options
+    summary = solution.summary(**{name[2:]: value}, names=["x0", "x1"], random_state=0)
+    assert record["covariance"] == summary.covariance
+    assert [row["name"] for row in record["estimates"]] == ["x0", "x1", "intercept"]
+    for row, error, high in zip(record["estimates"], summary.std_error, summary.high, strict=True):
+        assert (row["std_error"], row["high"]) == pytest.approx((error, high))
+
+
+def test_more_coefficients_than_samples(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 30)), rng.normal(size=20)
+    path = tmp_path / "wide.csv"
+    pl.DataFrame({"y": y} | {f"x{j}": X[:, j] for j in range(30)}).write_csv(path)
+    result = run("fit", path, "--target", "y")
+    assert result.exit_code == 0, result.stderr
+    assert "proved optimal" in result.stdout
+    assert "rows for 31 coefficients: no standard errors" in result.stdout
+    row = next(line.split() for line in result.stdout.splitlines() if line.startswith("  x29"))
+    assert row[2:] == ["-"] * 5
+    record = json.loads(run("fit", path, "--target", "y", "--json").stdout)
+    # Positive outcomes are met exactly, and for the others nothing is better than 0.
+    assert record["objective"] == pytest.approx(np.sum(np.minimum(y, 0.0) ** 2))
+    assert {entry["std_error"] for entry in record["estimates"]} == {None}
+    assert any("no standard errors" in note for note in record["notes"])
+
+
+def test_a_floor_is_fitted_saved_and_certified(frame, tmp_path):
+    path, model, out = tmp_path / "raised.csv", tmp_path / "m.json", tmp_path / "out.csv"
+    frame.with_columns(y=pl.col("y") + 7.0).write_csv(path)
+    columns = ("--features", "x0,x1,x2")
+    known = json.loads(run("fit", path, "--target", "y", *columns, "--floor", 7, "--json").stdout)
+    plain = solve(frame.select("x0", "x1", "x2").to_numpy(), frame["y"].to_numpy())
+    assert known["objective"] == pytest.approx(plain.objective)
+    assert known["intercept"] == pytest.approx(plain.intercept + 7.0)
+    assert "y ~ max(7, X beta + intercept)" in run("fit", path, "--target", "y", "--floor", 7).stdout
+
+    result = run("fit", path, "--target", "y", *columns, "--floor", "estimate", "--save", model)
+    fitted = read_model(model)
+    assert f"max({fitted.floor:.6g}, X beta + intercept), the floor estimated" in result.stdout
+    assert "(floor)" in result.stdout
+    assert fitted.objective <= known["objective"]
+    assert run("predict", model, path, "--out", out).exit_code == 0
+    predicted = pl.read_csv(out)["prediction"].to_numpy()
+    assert predicted.min() == fitted.floor
+    assert np.sum((predicted - frame["y"].to_numpy() - 7.0) ** 2) == pytest.approx(fitted.objective)
+
+    again = json.loads(run("certify", path, "--model", model, "--json").stdout)
+    new = json.loads(run("certify", path, "--target", "y", *columns, "--floor", "estimate", "--json").stdout)
+    for record in (again, new):
+        assert record["floor"] == pytest.approx(fitted.floor)
+        assert record["gap"] <= 1.0001e-4
+    fixed = json.loads(run("certify", path, "--target", "y", *columns, "--floor", 7, "--json").stdout)
+    assert fixed["floor"] is None
+    assert fixed["objective"] == pytest.approx(plain.objective)
+
+
+def test_a_narrow_terminal_shows_names_and_estimates(data, monkeypatch):
+    monkeypatch.setattr("rectifit.cli.show.WIDTH", 60)
+    result = run("fit", data, "--target", "y")
+    assert max(map(len, result.stdout.splitlines())) <= 60
+    lines = result.stdout.splitlines()
+    for name in ("x0", "(intercept)"):
+        (row,) = (line.split() for line in lines if line.startswith(f"  {name}"))
+        assert len(row) == 5
+
+
+def test_demo_fits_and_certifies_the_bundled_data(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     result = run("demo", "--time-limit", 0.5)
     assert result.exit_code == 0, result.stderr
     X, y, names, *_ = load_drug_spending()
@@ -158,20 +235,41 @@ def test_demo_fits_and_certifies_the_bundled_data():
     for name in names:
         assert name in result.stdout
     assert "no fit can be more than" in result.stdout
+    assert result.stdout.splitlines()[-1] == "The report of this fit: rectifit-demo.html"
+    assert "Poisson GLM" in (tmp_path / "rectifit-demo.html").read_text(encoding="utf-8")
 
 
-def test_report_gets_the_fit_and_its_names(data, monkeypatch):
-    calls = []
-    fake = ModuleType("rectifit.report")
-    fake.write_report = lambda solution, path, **names: calls.append((solution, path, names))
-    monkeypatch.setitem(sys.modules, "rectifit.report", fake)
-    assert run("fit", data, "--target", "y", "--features", "x0,x1", "--report", "out.html").exit_code == 0
-    ((solution, path, names),) = calls
-    assert path == "out.html"
-    assert names == {"names": ("x0", "x1"), "target": "y", "data_name": str(data)}
-    assert solution.beta.size == 2
-    assert run("demo", "--time-limit", 0.2, "--report", "demo.html").exit_code == 0
-    assert calls[1][2]["target"] == "drug_spending"
+def test_report_of_fit(data, tmp_path):
+    out = tmp_path / "out.html"
+    result = run(
+        *("fit", data, "--target", "y", "--features", "x0,x1", "--bootstrap", 10, "--weights", "w"),
+        *("--report", out),
+    )
+    assert f"the report is in {out}" in result.stderr
+    text = out.read_text(encoding="utf-8")
+    assert "bootstrap, 10 draws" in text
+    assert "data.csv" in text
+    assert str(data.parent) not in text
+    assert "no comparison with other ways to fit: the rows are weighted" in text
+
+
+def test_what_draws_is_loaded_for_reports_only(data):
+    script = (
+        "import sys; from rectifit.cli.program import program\n"
+        f"program(['fit', {str(data)!r}, '--target', 'y'], standalone_mode=False)\n"
+    )
+    watch = f"import atexit, sys; atexit.register(lambda: print('LOADED', *sys.modules))\n{script}"
+    done = subprocess.run([sys.executable, "-c", watch], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split("LOADED")[1].split())
+    assert "rich" in loaded
+    assert loaded.isdisjoint({"matplotlib", "jinja2", "rectifit.report"})
+
+
+def test_a_report_that_cannot_be_made_is_refused_before_the_fit(data, monkeypatch):
+    monkeypatch.setattr("rectifit.cli.options.find_spec", lambda name: None if name == "jinja2" else name)
+    result = run("fit", data, "--target", "y", "--report", "out.html")
+    assert result.exit_code == 2
+    assert "--report needs jinja2; install it with: pip install 'rectifit[cli]'" in result.stderr
 
 
 def test_ctrl_c_keeps_the_best_so_far(tmp_path):
@@ -210,6 +308,12 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
         (["certify", "DATA"], "'--target', or '--model'"),
         (["certify", "DATA", "--model", "m.json", "--features", "x0"], "--model decides"),
         (["make", "--samples", "2", "--features", "5", "--noise", "0", "--out", "-"], "n_samples is 2"),
+        (["fit", "DATA", "--target", "y", "--floor", "low"], "'low' is neither a number nor 'estimate'"),
+        (["fit", "DATA", "--target", "y", "--floor", "1", "--no-intercept"], "floor is 1.0"),
+        (["fit", "DATA", "--target", "y", "--floor", "nan"], "floor is nan"),
+        (["fit", "DATA", "--target", "y", "--covariance", "HC9"], "'--covariance'"),
+        (["fit", "DATA", "--target", "y", "--covariance", "HC1", "--bootstrap", "9"], "choose one"),
+        (["certify", "DATA", "--model", "m.json", "--floor", "1"], "--model decides"),
         (["paint"], "No such command 'paint'"),
     ],
 )
@@ -320,6 +424,8 @@ def test_a_missing_extra_is_named(monkeypatch):
 
 
 def test_numbers_of_a_column_align():
-    assert round_together([1234567.0, 1.0]) == ["1.23e+06", "1.00e+00"]
+    assert round_together([1234567.0, 1.0]) == ["1.235e+06", "1"]
     assert round_together([0.0, 0.0]) == ["0.000", "0.000"]
     assert round_together([250.0, -1234.5]) == ["250.0", "-1234.5"]
+    assert round_together([np.nan, np.inf, 1.0]) == ["-", "inf", "1.00"]
+    assert [write_p(p) for p in (0.0, 0.001, 1.0)] == ["< 0.001", "0.001", "1.000"]

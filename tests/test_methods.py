@@ -391,3 +391,11 @@ def test_bad_options_are_refused_in_one_sentence(arguments, error, words):
     assert "\n" not in message
     for word in words:
         assert word in message
+
+
+def test_many_rows_that_do_not_determine_the_coefficients():
+    # A matrix with a number per pair of these rows would not fit in memory.
+    X = np.repeat(np.arange(400_000.0)[:, None], 2, axis=1)
+    solution = solve(X, X[:, 0], "sorting", n_splits=1)
+    assert solution.objective == pytest.approx(0.0, abs=1e-6)
+    assert solution.beta == pytest.approx([0.5, 0.5])

@@ -28,7 +28,7 @@ def frame():
 def fitted(frame):
     table = make_table(frame, "y", weights="w", one_hot=["place"])
     solution = solve(table.X, table.y, "sorting+iterative", sample_weight=table.weights)
-    return solution, table, Model.from_solution(solution, table, "w")
+    return solution, table, Model.from_solution(solution, solution.summary(names=table.names), table, "w")
 
 
 def test_what_is_written_is_read_to_the_last_digit(tmp_path, frame, fitted):
@@ -42,24 +42,37 @@ def test_what_is_written_is_read_to_the_last_digit(tmp_path, frame, fitted):
     np.testing.assert_array_equal(again.predict(frame), solution.predict(table.X))
 
 
-def test_goodness_of_a_weighted_fit(fitted):
+def test_goodness_and_estimates_are_those_of_the_summary(fitted):
     solution, table, model = fitted
-    residual = table.y - solution.predict(table.X)
-    used = table.weights > 0
-    mean = np.average(table.y, weights=table.weights)
-    total = np.sum(table.weights * (table.y - mean) ** 2)
-    assert model.goodness.n_samples == used.sum() == 45
-    assert model.goodness.r_squared == pytest.approx(1.0 - np.sum(table.weights * residual**2) / total)
-    assert model.goodness.sigma == pytest.approx(np.sqrt(solution.objective / (45 - 5)))
-    assert model.goodness.share_active == np.mean(solution.predict(table.X)[used] > 0.0)
+    summary = solution.summary(names=table.names)
+    assert model.goodness["n_samples"] == (table.weights > 0).sum() == 45
+    assert model.goodness["n_positive"] == ((table.weights > 0) & (table.y > 0)).sum()
+    for name in ("r_squared", "sigma", "share_active"):
+        assert model.goodness[name] == getattr(summary, name)
+    assert [row["name"] for row in model.estimates] == [*table.names, "intercept"]
+    assert [row["std_error"] for row in model.estimates] == summary.std_error.tolist()
+    assert (model.covariance, model.level) == ("nonrobust", 0.95)
 
 
-def test_goodness_where_it_is_not_defined():
+def test_what_is_not_defined_is_null():
     solution = solve([[1.0, 0.0], [0.0, 1.0]], [2.0, 2.0])
     table = make_table(pl.DataFrame({"y": [2.0, 2.0], "a": [1.0, 0.0], "b": [0.0, 1.0]}), "y")
-    goodness = Model.from_solution(solution, table).goodness
-    assert goodness.r_squared is None
-    assert goodness.sigma is None
+    model = Model.from_solution(solution, solution.summary(names=table.names), table)
+    assert model.goodness["r_squared"] is None
+    assert model.goodness["sigma"] is None
+    assert {row["std_error"] for row in model.estimates} == {None}
+
+
+def test_the_floor_is_kept(tmp_path, frame):
+    table = make_table(frame, "y", features=["a", "b"])
+    for floor in (0.5, "estimate"):
+        solution = solve(table.X, table.y, floor=floor)
+        summary = solution.summary(names=table.names)
+        write_model(Model.from_solution(solution, summary, table), tmp_path / "m.json")
+        model = read_model(tmp_path / "m.json")
+        assert model.floor == solution.floor == model.predict(frame).min()
+        assert model.floor_is_estimated == (floor == "estimate") == (model.estimates[-1]["name"] == "floor")
+        np.testing.assert_array_equal(model.predict(frame), solution.predict(table.X))
 
 
 def change(*path, to):
@@ -106,6 +119,14 @@ def remove(*path):
         (change("certificate", "objective", to=1e9), "must be equal to 'objective'"),
         (change("goodness", "n_samples", to=-1), "'goodness.n_samples' is -1"),
         (change("goodness", to=None), "'goodness' is null"),
+        (change("certificate", "floor", to=1.0), "'certificate.floor' must be null or equal"),
+        (change("floor", to="estimate"), "'floor' is \"estimate\""),
+        (change("level", to=2), "'level' is 2"),
+        (change("estimates", to={}), "'estimates' is {}; it must be a list"),
+        (change("estimates", 0, "name", to="z"), "'estimates' must have one entry per coefficient"),
+        (remove("estimates", -1), "'estimates' must have one entry per coefficient"),
+        (change("estimates", 1, "std_error", to=-1.0), "'estimates.1..std_error' is -1.0"),
+        (remove("estimates", 1, "low"), "'estimates.1..low' is missing"),
     ],
 )
 def test_damaged_files(tmp_path, fitted, damage, words):

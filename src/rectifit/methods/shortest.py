@@ -45,7 +45,8 @@ def shorten(search: Search, point: Point) -> Point | None:
     lengths = np.sqrt(np.square(A).sum(axis=0) + np.square(rest).sum(axis=0))
     lengths[lengths == 0.0] = 1.0
     A, rest = A / lengths, rest / lengths
-    U, sizes, Vt = np.linalg.svd(A, full_matrices=True)
+    # All of V is needed, but of U only what belongs to it: in full it has a number per pair of rows.
+    U, sizes, Vt = np.linalg.svd(A, full_matrices=len(A) < q)
     rank = int(np.count_nonzero(sizes > RANK * sizes.max(initial=0.0)))
     if rank == q:
         return None

@@ -9,26 +9,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rectifit.plotting import style
+
 __all__ = ["Figure", "Page", "Section", "TableView"]
+
+# Inches.
+WIDE = 7.0
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture inside the page, with words for those who cannot see it."""
+    """A picture inside the page, with words for those who cannot see it.
+
+    A wide one is scrolled on narrow screens, others shrink.
+    """
 
     svg: str
     alt: str
     caption: str = ""
+    is_wide: bool = True
 
     @classmethod
     def from_matplotlib(cls, figure: Any, alt: str, caption: str = "") -> Figure:
-        """Take over a figure of matplotlib and close it."""
-        import matplotlib.pyplot as plt
-
+        """Take over a figure of matplotlib and close it; the same figure gives the same text."""
         text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-        plt.close(figure)
-        return cls(text.getvalue(), alt, caption)
+        with style() as plt:
+            figure.savefig(text, format="svg", metadata={"Date": None})
+            plt.close(figure)
+        return cls(text.getvalue(), alt, caption, figure.get_figwidth() > WIDE)
 
     @property
     def source(self) -> str:

@@ -1,0 +1,157 @@
+import warnings
+
+import numpy as np
+import pytest
+from browser import LOOK, is_sorted, probe
+
+from rectifit import certify, solve
+from rectifit.comparison import compare_fit, find_obstacle
+from rectifit.datasets import load_drug_spending
+from rectifit.digits import write_share
+from rectifit.report import make_report, write_report
+
+# The texts of cells of the first table, and of the numbers at the top.
+READ = """
+const texts = (elements) => [...elements].map((element) => element.textContent);
+return {
+  cells: [...document.querySelector("table").tBodies[0].rows].map((row) => texts(row.cells)),
+  facts: texts(document.querySelectorAll("dl.facts dd")),
+  text: document.body.innerText,
+};
+"""
+N_PICTURES = 5
+
+
+def make_data(n_samples=150, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, 3))
+    return X, np.maximum(X @ [1.0, -2.0, 0.5] + 0.3, 0.0) + 0.3 * rng.normal(size=n_samples)
+
+
+def fit_bundled():
+    X, y, names, target, _ = load_drug_spending()
+    certificate = certify(X, y, time_limit=0.5)
+    return certificate.solution, names, target
+
+
+def fit_weighted():
+    X, y = make_data()
+    return solve(X, y, sample_weight=np.arange(150) % 3), ("a", "b", "<c> & d"), "y < 0"
+
+
+def fit_floor():
+    X, y = make_data()
+    return solve(X, y + 5.0, floor="estimate"), None, "y"
+
+
+def fit_one_variable():
+    X, y = make_data()
+    return solve(X[:, :1], y, "auto+exact"), ("price of everything that was bought in the year",), "y"
+
+
+def fit_dead():
+    X, y = make_data()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return solve(X, -np.abs(y)), None, "y"
+
+
+def fit_wide():
+    rng = np.random.default_rng(0)
+    return solve(rng.normal(size=(20, 30)), rng.normal(size=20)), None, "y"
+
+
+FITS = {
+    "bundled": fit_bundled,
+    "weights": fit_weighted,
+    "floor": fit_floor,
+    "one variable": fit_one_variable,
+    "dead": fit_dead,
+    "wide": fit_wide,
+}
+
+
+@pytest.fixture(scope="module", params=list(FITS))
+def written(request, tmp_path_factory):
+    solution, names, target = FITS[request.param]()
+    path = tmp_path_factory.mktemp("report") / "fit.html"
+    comparison = compare_fit(solution)
+    write_report(solution, path, names=names, target=target, data_name="some data", comparison=comparison)
+    return solution, names, comparison, path
+
+
+@pytest.mark.parametrize("width", [1200, 500])
+def test_the_page_in_a_browser(written, tmp_path, width):
+    _, _, comparison, path = written
+    seen, errors = probe(path, LOOK, tmp_path, width)
+    assert errors == ""
+    assert seen["images"] == N_PICTURES
+    assert seen["broken"] == seen["external"] == 0
+    assert seen["overflow"] <= 0
+    assert len(seen["sorted"]) == 1 + (comparison is not None)
+    for up, down in seen["sorted"]:
+        assert is_sorted(up)
+        assert is_sorted([key for key in down if key != ""][::-1])
+
+
+def test_the_page_says_what_the_solution_does(written, tmp_path):
+    solution, names, comparison, path = written
+    seen, _ = probe(path, READ, tmp_path)
+    summary = solution.summary(names=names)
+    assert [row[0] for row in seen["cells"]] == list(summary.names)
+    for row, coefficient, error in zip(seen["cells"], summary.coefficient, summary.std_error, strict=True):
+        assert float(row[1]) == pytest.approx(coefficient, rel=2e-2, abs=1e-3)
+        if np.isnan(error):
+            assert row[2:] == ["-"] * 5
+        else:
+            assert float(row[2]) == pytest.approx(error, rel=2e-2)
+    facts = seen["facts"]
+    assert facts[0] == f"{summary.n_samples:,}"
+    assert facts[1] == write_share(summary.share_active)
+    assert facts[2] == f"{summary.r_squared:.3f}"
+    assert float(facts[3].replace(",", "")) == pytest.approx(solution.objective, rel=1e-5)
+    assert facts[4] == write_share(solution.certificate.gap)
+    said = " ".join(seen["text"].split())
+    assert str(solution.certificate)[1:] in said
+    for note in summary.notes:
+        assert note[1:] in said
+    obstacle = find_obstacle(solution)
+    assert (comparison is None) == (obstacle is not None)
+    assert ("Other ways to fit these data" in said) == (obstacle is None)
+    if obstacle is not None:
+        assert f"no comparison with other ways to fit: {obstacle}." in said
+
+
+def test_obstacles():
+    X, y = make_data()
+    assert find_obstacle(solve(X, y)) is None
+    weights = np.ones(150)
+    for solution, words in [
+        (solve(X, y, sample_weight=weights), "weighted"),
+        (solve(X, y, floor=0.1), "floor is 0.1"),
+        (solve(X, y, fit_intercept=False), "no intercept"),
+        (solve(X, y, alpha=1.0), "ridge"),
+        (solve(X, y).without_data(), "not stored"),
+        (solve(*make_data(120_000), "sorting"), "large"),
+    ]:
+        assert words in find_obstacle(solution)
+        assert compare_fit(solution) is None
+
+
+def test_comparison_rests_on_the_certificate_of_the_fit():
+    X, y = make_data()
+    solution = solve(X, y, "auto+exact")
+    comparison = compare_fit(solution)
+    assert comparison.certificate is solution.certificate
+    rows = {row.name: row for row in comparison.rows}
+    assert rows["auto"].in_sample == pytest.approx(solution.objective / 150)
+    assert rows["auto"].gap <= 1.01e-4
+    assert rows["OLS clipped at 0"].gap > rows["auto"].gap
+
+
+def test_a_summary_that_is_given_is_shown():
+    solution = solve(*make_data())
+    summary = solution.summary(covariance="HC3", names=["a", "b", "c"])
+    given = make_report(solution, summary=summary).render()
+    assert given == make_report(solution, covariance="HC3", names=["a", "b", "c"]).render()
+    assert "HC3: for noise of any variance" in given
