@@ -29,7 +29,7 @@ def test_value_of_every_kind(u, y):
         assert pieces.value(u, y, kink_of(y, False)) == pytest.approx(sigma, rel=1e-15)
     else:
         for active in (True, False):
-            assert pieces.value(u, y, kink_of(y, active)) == relu_loss(u, y)
+            assert pieces.value(u, y, kink_of(y, active)) == pytest.approx(relu_loss(u, y), rel=1e-15)
     assert pieces.value(u, y, -np.inf) == (u - y) ** 2
 
 
