@@ -1,8 +1,10 @@
 import csv
 import io
 import json
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -247,3 +249,41 @@ def test_the_report_in_a_browser(run, tmp_path, width):
         assert sorted(up) == sorted(down)
         there = [key for key in down if key != ""]
         assert is_sorted(there[::-1])
+
+
+def test_the_command(run, tmp_path):
+    """Everything from finished rows of one size, and a run that is asked for tables only."""
+    from rectifit.experiments.reproduce import reproduce
+
+    folder, _ = run
+    written = reproduce(folder, n_instances=2, sizes=(10,), verbose=0)
+    assert [path.name for path in written] == ["rows.csv", "tables", "figures", "report.html"]
+    names = {path.name for path in (folder / "tables").iterdir()}
+    assert {f"claims{suffix}" for suffix in (".txt", ".csv", ".tex")} <= names
+    assert {path.name for path in (folder / "figures").glob("*.png")} == {
+        "measures-p10.png",
+        "optimality.png",
+        "times.png",
+    }
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    for heading in ("NP-hardness at work", "How large does n/k get?", "An erratum", "What it was run on"):
+        assert heading in text
+    seen, errors = probe(folder / "report.html", LOOK, tmp_path)
+    assert errors == ""
+    assert seen["images"] == 4
+    assert seen["broken"] == 0
+
+
+def test_the_command_line_is_interrupted_without_loss(tmp_path):
+    command = [sys.executable, "-m", "rectifit", "reproduce", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    rows = tmp_path / "out" / "rows.csv"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (rows.exists() and rows.stat().st_size > 3000):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "start again to go on" in errors
+    assert "Traceback" not in errors
+    assert len(RowFile(rows).read()) >= 7

@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
+from brute import least_objective, random_problem
 
+from rectifit import Problem
 from rectifit.experiments.asymptotics import asymptotic_rows, draw_erratum
 from rectifit.experiments.limits import least_surrogate, simulated_surrogate, surrogate_limit
+from rectifit.experiments.ratio import make_decoys, measure_ratios, ratio_rows
 
 
 def test_quadrature_is_the_mean_over_a_large_sample():
@@ -64,3 +67,48 @@ def test_picture_of_the_erratum(tmp_path):
         assert len(axes.get_legend().get_texts()) == 5
     figure.savefig(tmp_path / "erratum.png", dpi=80)
     assert (tmp_path / "erratum.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("n", [6, 20, 50])
+def test_decoys_have_the_largest_ratio(n, k):
+    X, y = make_decoys(n, k)
+    larger_k = min(k + 1, n)
+    ratio, settled = (ratio.value for ratio in measure_ratios(X, y, [k, larger_k]))
+    assert 0.995 * (n - 1) / k < ratio <= (n - 1) / k
+    # One more sample to leave out, and all decoys can be off.
+    assert settled == pytest.approx(1.0, abs=1e-6)
+
+
+def test_no_ratio_is_above_the_largest():
+    worst, ks = 0.0, (1, 2, 3)
+    for seed in range(60):
+        drawn = random_problem(seed, n_samples=8)
+        # All outcomes positive in every other one, where the bound is hardest to keep.
+        y = drawn.y if seed % 2 else np.abs(drawn.y)
+        problem = Problem.from_data(drawn.X, y, fit_intercept=False)
+        optimum = least_objective(problem)
+        for k, ratio in zip(ks, measure_ratios(problem.X, problem.y, ks), strict=True):
+            assert ratio.optimum == pytest.approx(optimum, rel=1e-5, abs=1e-9 * problem.null_objective)
+            assert ratio.objective <= 7 / k * optimum * (1.0 + 1e-6) + 1e-9 * problem.null_objective
+            worst = max(worst, ratio.value)
+    # There were cases that are not trivial.
+    assert worst > 1.1
+
+
+def test_ratio_rows():
+    rows = ratio_rows([6], [1, 2], n_instances=8, n_steps=8)
+    assert [(row.family, row.k) for row in rows] == [
+        *((family, k) for family in ("paper", "unrelated", "heavy") for k in (1, 2)),
+        *((family, k) for k in (1, 2) for family in ("climb", "decoys")),
+    ]
+    for row in rows:
+        assert row.guarantee == 6 / row.k
+        assert 1.0 <= row.median <= row.worst <= (row.n - 1) / row.k + 1e-9
+        assert row.worst == pytest.approx(max(1.0, row.objective / row.optimum))
+    assert rows == ratio_rows([6], [1, 2], n_instances=8, n_steps=8)
+
+
+def test_decoys_need_more_samples_than_k():
+    with pytest.raises(ValueError, match="n_samples is 3"):
+        make_decoys(3, 3)

@@ -46,6 +46,15 @@ def test_a_bar_where_rich_is_installed(monkeypatch):
 
 
 @pytest.mark.usefixtures("eager")
+def test_a_bar_without_a_known_end(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.Progress(1) as shown:
+        shown.update("exact", 571, None)
+    assert "571/?" in sys.stderr.getvalue()
+
+
+@pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(("verbose", "stream"), [(0, Terminal()), (1, io.StringIO())])
 def test_silent_without_wish_or_terminal(monkeypatch, verbose, stream):
     monkeypatch.setattr(sys, "stderr", stream)

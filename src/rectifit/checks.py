@@ -17,9 +17,11 @@ __all__ = [
     "check_array",
     "check_count",
     "check_design",
+    "check_floor",
     "check_length",
     "check_number",
     "check_outcome",
+    "check_random_state",
     "check_start",
     "check_weight",
     "refuse_text",
@@ -125,6 +127,23 @@ def check_length(values: Vector, name: str, n_samples: int) -> Vector:
     return values
 
 
+def check_floor(floor: Any, problem: Problem) -> float | None:
+    """A finite number, or None for "estimate"."""
+    is_number = isinstance(floor, Real) and not isinstance(floor, bool | np.bool_)
+    if not is_number and not isinstance(floor, str):
+        raise TypeError(f"floor is {floor!r}; it must be a number or 'estimate'")
+    if isinstance(floor, str) and floor != "estimate":
+        raise ValueError(f"floor is {floor!r}; it must be a number or 'estimate'")
+    if floor != 0.0 and not problem.fit_intercept:
+        raise ValueError(f"floor is {floor!r}; with fit_intercept=False it must be 0")
+    if isinstance(floor, str):
+        return None
+    with np.errstate(over="ignore"):
+        if not np.isfinite(problem.shifted(float(floor)).y).all():
+            raise ValueError(f"floor is {floor!r}; it must be finite, and so must be y - floor")
+    return float(floor)
+
+
 def check_active(active: object, n_samples: int) -> Mask:
     """Active sets as boolean masks over samples, one per line."""
     masks = np.asarray(active)
@@ -185,6 +204,20 @@ def check_number(value: Any, name: str, *, above: float | None = None, below: fl
     if not (inside and (below is None or number < below) and np.isfinite(number)):
         raise ValueError(f"{name} is {value!r}; it must be {allowed}")
     return number
+
+
+def check_random_state(random_state: Any) -> np.random.Generator:
+    """The source of all random numbers; without a seed always the same one."""
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31)
+    try:
+        if isinstance(random_state, bool):
+            raise TypeError
+        return np.random.default_rng(0 if random_state is None else random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state is {random_state!r}; it must be None, a non-negative seed or a NumPy generator"
+        ) from None
 
 
 def _check_finite(array: FloatArray, name: str) -> None:

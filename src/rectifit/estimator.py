@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -11,6 +11,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from rectifit.checks import refuse_text
 from rectifit.methods import solve
 from rectifit.problem import Vector
+
+if TYPE_CHECKING:
+    from rectifit.inference import Summary
 
 __all__ = ["ReLURegressor"]
 
@@ -30,6 +33,9 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     fit_intercept : bool, default=True
     alpha : float, default=0.0
         Ridge penalty alpha |coef|^2 on the user's scale; the intercept is free.
+    floor : float or "estimate", default=0.0
+        The model is max(floor, X coef + intercept). A base load, say, can be estimated together with the
+        coefficients; lower_bound_ and gap_ then hold for the estimated floor, not for all others.
     max_iter : int, optional
         Steps of the iterative and gradient methods; each has its own default.
     tol : float, default=1e-8
@@ -49,13 +55,15 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     coef_ : array of shape (n_features,)
     intercept_ : float
+    floor_ : float
+        As given, or estimated.
     objective_ : float
         Weighted sum of squares plus alpha |coef|^2, not divided by anything.
     lower_bound_, gap_, status_ : no coefficients have an objective below lower_bound_;
         gap_ = (objective_ - lower_bound_) / objective_; "optimal" or "bound_only"
     n_iter_ : int
     active_ : boolean array of shape (n_samples,)
-        Training samples with X coef_ + intercept_ > 0.
+        Training samples with X coef_ + intercept_ > floor_.
     solution_ : Solution
         Everything known about the fit, `verify()` included.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
@@ -79,6 +87,7 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         k: int = 1,
         fit_intercept: bool = True,
         alpha: float = 0.0,
+        floor: float | str = 0.0,
         max_iter: int | None = None,
         tol: float = 1e-8,
         target_gap: float | None = None,
@@ -92,6 +101,7 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.k = k
         self.fit_intercept = fit_intercept
         self.alpha = alpha
+        self.floor = floor
         self.max_iter = max_iter
         self.tol = tol
         self.target_gap = target_gap
@@ -121,20 +131,38 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         assert solution.problem is not None
         self.coef_ = solution.beta.copy()
         self.intercept_ = solution.intercept
+        self.floor_ = solution.floor
         self.objective_ = solution.objective
         self.lower_bound_ = solution.certificate.lower_bound
         self.gap_ = solution.certificate.gap
         self.status_ = solution.certificate.status
         self.n_iter_ = solution.n_iter
-        self.active_ = solution.problem.preactivation(solution.beta, solution.intercept) > 0.0
+        self.active_ = solution.problem.preactivation(solution.beta, solution.intercept) > solution.floor
         self.solution_ = solution
         return self
 
     def predict(self, X: Any) -> Vector:
-        """max(0, X coef_ + intercept_)."""
+        """max(floor_, X coef_ + intercept_)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(np.maximum(X @ self.coef_ + self.intercept_, 0.0))
+        return np.asarray(np.maximum(X @ self.coef_ + self.intercept_, self.floor_))
+
+    def summary(self, **options: Any) -> Summary:
+        """A table with standard errors and intervals; the options are those of `inference.summarise`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(200, 2))
+        >>> y = np.maximum(X @ [1.0, -2.0] + 0.3, 0.0) + rng.normal(size=200)
+        >>> summary = ReLURegressor().fit(X, y).summary(covariance="HC3")
+        >>> summary.names, (summary.p_value[:2] < 0.001).tolist()
+        (('x0', 'x1', 'intercept'), [True, True])
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        return self.solution_.summary(**{"names": names} | options)
 
     def __getstate__(self) -> dict[str, Any]:
         # A stored model does not carry its training data.

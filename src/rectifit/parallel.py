@@ -8,10 +8,25 @@ from contextlib import contextmanager
 from threading import Event
 from typing import Any, TypeVar
 
-__all__ = ["map_ordered", "workers"]
+import numpy as np
+
+__all__ = ["count_threads", "map_ordered", "workers"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+
+def count_threads(n_jobs: Any) -> int:
+    """Threads asked for by n_jobs: one for None, all processors for -1."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
+        raise TypeError(f"n_jobs is {n_jobs!r}; it must be None, a positive number of threads, or -1 for all")
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0; it must be None, a positive number of threads, or -1 for all")
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(int(n_jobs)))
 
 
 @contextmanager

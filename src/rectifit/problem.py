@@ -7,7 +7,7 @@ The intercept b is an unpenalised column of ones, or 0 with fit_intercept=False.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,11 +17,12 @@ import numpy.typing as npt
 from rectifit import pieces
 from rectifit.checks import check_design, check_number, check_outcome, check_weight, row_blocks
 
-__all__ = ["Mask", "Matrix", "Point", "Problem", "Vector"]
+__all__ = ["ROUNDING", "Mask", "Matrix", "Point", "Problem", "Rows", "Vector"]
 
 Vector = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
+Rows = npt.NDArray[np.intp]
 
 
 class Point(NamedTuple):
@@ -118,6 +119,13 @@ class Problem:
         """sum w y^2, the objective of the zero function."""
         weighted = self.root_weight * self.y
         return float(weighted @ weighted)
+
+    def shifted(self, floor: float) -> Problem:
+        """The same problem with y - floor for y: max(floor, u) - y = max(0, u - floor) - (y - floor).
+
+        So a fit of max(floor, X beta + b) is a fit of the shifted problem with the intercept b - floor.
+        """
+        return self if floor == 0.0 else replace(self, y=self.y - floor)
 
     def preactivation(self, beta: npt.ArrayLike, intercept: npt.ArrayLike = 0.0) -> Vector:
         """u = X beta + intercept, in float64. A matrix beta has one column per candidate, and so has u."""

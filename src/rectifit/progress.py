@@ -52,7 +52,7 @@ class Progress:
             self._written = True
             return
         if self._task is None:
-            self._task = self._bar.add_task(text)
+            self._task = self._bar.add_task(text, total=total)
         self._bar.update(self._task, description=text, completed=done, total=total)
 
 

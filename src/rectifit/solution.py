@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rectifit.checks import check_design
 from rectifit.problem import Mask, Problem, Vector
+
+if TYPE_CHECKING:
+    from rectifit.inference import Summary
 
 __all__ = ["Certificate", "Solution", "Stop", "SurrogateMinimum", "TraceRow", "VerificationError"]
 
@@ -75,6 +78,7 @@ class Certificate:
     n_active, n_inactive, n_undecided : samples whose state in every better solution is proved, and the rest
     target_gap : the gap at which the status becomes "optimal"; None: 0
     null_objective : sum w y^2, against which rounding is measured
+    floor : None, unless the floor was estimated: the bound is then for this floor alone, not for others
     solution : of `certify`, the best solution known at the end
     """
 
@@ -90,6 +94,7 @@ class Certificate:
     n_undecided: int = 0
     target_gap: float | None = None
     null_objective: float = field(default=0.0, repr=False)
+    floor: float | None = None
     solution: Solution | None = field(default=None, repr=False)
 
     @property
@@ -102,6 +107,7 @@ class Certificate:
     def __str__(self) -> str:
         """One sentence for people."""
         where = "" if self.box is None else f", among coefficients of standardised size up to {self.box:g}"
+        where += "" if self.floor is None else f", among fits with the floor {self.floor:.6g}"
         if self.gap == 0.0:
             return f"proved optimal{where}"
         limit = "bound only: " if self.status == "bound_only" else ""
@@ -137,7 +143,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A fit of y ~ max(0, X beta + intercept), the same for every method.
+    """A fit of y ~ max(floor, X beta + intercept), the same for every method; by default the floor is 0.
 
     Attributes
     ----------
@@ -149,13 +155,14 @@ class Solution:
     stopped : why the last stage stopped, a sentence
     certificate : Certificate
     n_iter : steps of all stages
-    n_surrogates : surrogates minimised
+    n_surrogates : surrogates minimised, not counting those by which a floor was estimated
     seconds : wall-clock time
     trace : one row per step (stage, step, objective, seconds); of the enumeration, rows that improved
     guarantee : the objective is at most this many times the least possible one; None where no such bound was
-        reached
+        reached. With an estimated floor, the least one that has this floor.
     problem : the data; None after `without_data`
-    surrogate : where surrogate_objective was met
+    surrogate : where surrogate_objective was met, for outcomes from which the floor was subtracted
+    floor : the fit is nowhere below it
     """
 
     beta: Vector
@@ -172,15 +179,28 @@ class Solution:
     guarantee: float | None = None
     problem: Problem | None = field(default=None, repr=False)
     surrogate: SurrogateMinimum | None = field(default=None, repr=False)
+    floor: float = 0.0
+
+    @property
+    def floor_is_estimated(self) -> bool:
+        """Whether the floor was fitted to the data, so that what is proved holds for this floor alone."""
+        return self.certificate.floor is not None
 
     def predict(self, X: Any) -> Vector:
-        """max(0, X beta + intercept) for new rows."""
+        """max(floor, X beta + intercept) for new rows."""
         table = check_design(X)
         if table.shape[1] != self.beta.size:
             raise ValueError(
                 f"X has {table.shape[1]} columns; the fit has {self.beta.size} and needs as many"
             )
-        return np.asarray(np.maximum(table @ self.beta + self.intercept, 0.0))
+        return np.asarray(np.maximum(table @ self.beta + self.intercept, self.floor))
+
+    def summary(self, **options: Any) -> Summary:
+        """A table with standard errors and intervals; the options are those of `inference.summarise`."""
+        # Imported here: inference is about solutions.
+        from rectifit.inference import summarise
+
+        return summarise(self, **options)
 
     def without_data(self) -> Solution:
         """The same solution without the training data, as small as its coefficients."""
@@ -192,8 +212,10 @@ class Solution:
             raise ValueError(
                 "problem is None: this solution was stored without its data and cannot be verified"
             )
-        problem, certificate = self.problem, self.certificate
-        tolerance = AGREEMENT * self.objective + ROUNDING * problem.null_objective
+        problem, certificate = self.problem.shifted(self.floor), self.certificate
+        # Where the floor is far from the outcomes, subtracting it leaves its own rounding.
+        scale = max(problem.null_objective, self.problem.null_objective)
+        tolerance = AGREEMENT * self.objective + ROUNDING * scale
         finite = bool(np.isfinite(self.beta).all() and np.isfinite(self.intercept))
         _demand(
             self.beta.shape == (problem.n_features,) and finite, "beta is not a finite coefficient per column"
@@ -201,7 +223,8 @@ class Solution:
         _demand(
             problem.fit_intercept or self.intercept == 0.0, "the intercept is not 0 in a model without one"
         )
-        found = problem.objective(self.beta, self.intercept)
+        _demand(certificate.floor in (None, self.floor), "the certificate is about another floor")
+        found = problem.objective(self.beta, self.intercept - self.floor)
         _demand(
             abs(found - self.objective) <= tolerance,
             f"the objective is {found!r}, not {self.objective!r}, unless the data were changed since the fit",

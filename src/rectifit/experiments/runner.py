@@ -22,6 +22,7 @@ from rectifit.experiments.machine import register_machine
 from rectifit.experiments.rows import Row, RowFile
 from rectifit.measures import generalization_error, objective_value, prediction_error, recovery_error
 from rectifit.progress import Progress
+from rectifit.solution import Stop
 
 __all__ = ["run_task", "run_tasks"]
 
@@ -67,6 +68,8 @@ def run_task(task: Task, machine: int = 0) -> Row:
         warnings.filterwarnings("ignore", "the fit is the zero function")
         solution = solve(X, y, task.method, fit_intercept=False, random_state=task.seed[-1], time_limit=limit)
     seconds = time.perf_counter() - started
+    if solution.stopped is Stop.INTERRUPTED:
+        raise KeyboardInterrupt
     found, setting = solution.beta, task.setting
     return Row(
         setting.p,

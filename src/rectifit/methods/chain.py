@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rectifit.checks import check_count, check_number, check_start
+from rectifit.checks import check_count, check_floor, check_number, check_start
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.auto import Auto
 from rectifit.methods.exact import Exact
+from rectifit.methods.floor import lift, solve_with_estimate
 from rectifit.methods.gd import GradientDescent
 from rectifit.methods.iterative import Iterative
 from rectifit.methods.multistart import Multistart
@@ -19,7 +20,8 @@ from rectifit.methods.search import TARGET_GAP, Search, Stage
 from rectifit.methods.sgd import StochasticGradientDescent
 from rectifit.methods.shortest import shorten
 from rectifit.methods.sorting import Sorting
-from rectifit.problem import Point, Problem
+from rectifit.parallel import count_threads
+from rectifit.problem import Point, Problem, Vector
 from rectifit.progress import Progress
 from rectifit.solution import Certificate, Solution
 
@@ -47,6 +49,7 @@ def solve(
     sample_weight: Any = None,
     fit_intercept: bool = True,
     alpha: float = 0.0,
+    floor: float | str = 0.0,
     start: Any = None,
     n_splits: int = DEFAULT_SPLITS,
     k: int = 1,
@@ -64,7 +67,7 @@ def solve(
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Solution:
-    """Fit y ~ max(0, X beta + intercept) by least squares.
+    """Fit y ~ max(floor, X beta + intercept) by least squares; the floor is 0 unless asked for.
 
     Parameters
     ----------
@@ -79,6 +82,10 @@ def solve(
     fit_intercept : bool, default=True
     alpha : float, default=0.0
         Ridge penalty alpha |beta|^2; the intercept is free.
+    floor : float or "estimate", default=0.0
+        A known floor, or one fitted together with the coefficients. Then the certificate is about the
+        estimated floor: no coefficients with this floor have an objective below the bound. A floor other
+        than 0 needs an intercept.
     start : solution, pair (beta, intercept) or coefficients, optional
         Where the first stage begins, if it begins anywhere; the result is never worse.
     n_splits : int, default=10
@@ -124,6 +131,7 @@ def solve(
     (True, 'optimal')
     """
     problem = Problem.from_data(X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha)
+    known_floor = check_floor(floor, problem)
     options = {
         "n_splits": _check_splits(n_splits, problem.n_samples),
         "k": check_count(k, "k"),
@@ -141,6 +149,7 @@ def solve(
         method,
         make_stages(method, options),
         start,
+        known_floor,
         time_limit,
         target_gap,
         random_state,
@@ -159,6 +168,7 @@ def certify(
     sample_weight: Any = None,
     fit_intercept: bool = True,
     alpha: float = 0.0,
+    floor: float | None = None,
     time_limit: float | None = 10.0,
     target_gap: float = TARGET_GAP,
     box: float | None = None,
@@ -172,6 +182,8 @@ def certify(
     X, y, sample_weight, fit_intercept, alpha : the data, as for `solve`
     solution_or_beta : solution, pair (beta, intercept) or coefficients, optional
         The fit in question; without it, the one of `solve`.
+    floor : float, optional
+        Of the model max(floor, X beta + intercept). Default: that of the fit in question, else 0.
     time_limit : float, default=10
         Seconds, or None for no limit.
     target_gap : float, default=1e-4
@@ -198,10 +210,26 @@ def certify(
     ('optimal', True, None)
     """
     problem = Problem.from_data(X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha)
+    fit = getattr(solution_or_beta, "solution_", solution_or_beta)
+    given = fit if isinstance(fit, Solution) and floor is None else None
+    known_floor = check_floor((given.floor if given else 0.0) if floor is None else floor, problem)
+    if known_floor is None:
+        raise ValueError("floor is 'estimate'; a proof is about one floor and needs a number")
     stage = Exact(None if box is None else check_number(box, "box", above=0.0))
     solution = _run(
-        problem, "exact", [("exact", stage)], solution_or_beta, time_limit, target_gap, None, n_jobs, verbose
+        problem,
+        "exact",
+        [("exact", stage)],
+        solution_or_beta,
+        known_floor,
+        time_limit,
+        target_gap,
+        None,
+        n_jobs,
+        verbose,
     )
+    if given is not None and given.floor_is_estimated:
+        solution = replace(solution, certificate=replace(solution.certificate, floor=known_floor))
     _warn_if_dead(solution)
     return replace(solution.certificate, solution=solution)
 
@@ -211,30 +239,42 @@ def _run(
     method: str,
     stages: list[tuple[str, Stage]],
     start: Any,
+    floor: float | None,
     time_limit: Any,
     target_gap: Any,
     random_state: Any,
     n_jobs: Any,
     verbose: Any,
 ) -> Solution:
-    """Check what all methods share, and run the stages."""
+    """Check what all methods share, and run the stages; without a floor, estimate it."""
+    limit = None if time_limit is None else check_number(time_limit, "time_limit", above=0.0)
+    gap = None if target_gap is None else check_number(target_gap, "target_gap")
+    n_threads = count_threads(n_jobs)
+    at = None if start is None else check_start(start, problem)
+
     with Progress(
         check_count(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0)
     ) as progress:
-        search = Search(
-            problem,
-            time_limit=None if time_limit is None else check_number(time_limit, "time_limit", above=0.0),
-            target_gap=None if target_gap is None else check_number(target_gap, "target_gap"),
-            random_state=random_state,
-            n_threads=_count_threads(n_jobs),
-            progress=progress,
-        )
-        if start is not None:
-            search.best = _evaluate_start(search, start)
-        stopped = search.run(stages)
-        if search.n_surrogates > 0 and search.best is not None:
-            search.best = shorten(search, search.best) or search.best
-    return search.solution(method, stopped)
+
+        def run(floor: float, start: tuple[Vector, float] | None, seconds: float | None) -> Solution:
+            search = Search(
+                problem.shifted(floor),
+                time_limit=seconds,
+                target_gap=gap,
+                random_state=random_state,
+                n_threads=n_threads,
+                progress=progress,
+            )
+            if start is not None:
+                search.best = _evaluate_start(search, start[0], start[1] - floor)
+            stopped = search.run(stages)
+            if search.n_surrogates > 0 and search.best is not None:
+                search.best = shorten(search, search.best) or search.best
+            return lift(search.solution(method, stopped), problem, floor)
+
+        if floor is not None:
+            return run(floor, at, limit)
+        return solve_with_estimate(problem, run, at, limit)
 
 
 def make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Stage]]:
@@ -255,9 +295,9 @@ def make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Stage]]
     return stages
 
 
-def _evaluate_start(search: Search, start: Any) -> Point:
+def _evaluate_start(search: Search, beta: Vector, intercept: float) -> Point:
     with np.errstate(over="ignore", invalid="ignore"):
-        point = search.evaluate(*check_start(start, search.problem))
+        point = search.evaluate(beta, intercept)
     if not (np.isfinite(point.u).all() and np.isfinite(point.objective)):
         raise ValueError("start has an objective that is not finite; smaller coefficients are needed")
     return point
@@ -268,29 +308,18 @@ def _check_splits(n_splits: Any, n_samples: int) -> int:
     return count if count == DEFAULT_SPLITS else check_count(n_splits, "n_splits", most=n_samples)
 
 
-def _count_threads(n_jobs: Any) -> int:
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
-        raise TypeError(f"n_jobs is {n_jobs!r}; it must be None, a positive number of threads, or -1 for all")
-    if n_jobs == 0:
-        raise ValueError("n_jobs is 0; it must be None, a positive number of threads, or -1 for all")
-    from joblib import effective_n_jobs
-
-    return int(effective_n_jobs(int(n_jobs)))
-
-
 def _warn_if_dead(solution: Solution) -> None:
     assert solution.problem is not None
     u = solution.problem.preactivation(solution.beta, solution.intercept)
-    if u.max() > 0.0:
+    if u.max() > solution.floor:
         return
     from sklearn.exceptions import ConvergenceWarning
 
-    positive = int(solution.problem.positive.sum())
+    function, kind = ("zero", "positive") if solution.floor == 0.0 else ("constant", "above the floor")
+    n_above = int(np.count_nonzero(solution.problem.y > solution.floor))
     text = (
-        "no outcome is positive, so the zero function is the best fit (a dead neuron)"
-        if positive == 0
-        else f"the fit is the zero function (a dead neuron), although {positive} outcomes are positive"
+        f"no outcome is {kind}, so the {function} function is the best fit (a dead neuron)"
+        if n_above == 0
+        else f"the fit is the {function} function (a dead neuron), although {n_above} outcomes are {kind}"
     )
     warnings.warn(text, ConvergenceWarning, stacklevel=3)

@@ -18,7 +18,7 @@ from rectifit.problem import Mask, Point, Problem
 from rectifit.solution import Stop
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver
 
-__all__ = ["Iterative", "Step", "majorise"]
+__all__ = ["MAX_ITER", "Iterative", "Step", "majorise"]
 
 MAX_ITER = 20
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rectifit.certificate import floor_bound
+from rectifit.checks import check_random_state
 from rectifit.methods.finds import Finds
 from rectifit.problem import Mask, Point, Problem, Vector
 from rectifit.progress import Progress
@@ -57,7 +58,7 @@ class Search:
         self.problem = problem
         self.target_gap = target_gap
         self.n_threads = n_threads
-        self.rng = _generator(random_state)
+        self.rng = check_random_state(random_state)
         self.best: Point | None = None
         self.least: SurrogateMinimum | None = None
         self.lower_bound = floor_bound(problem)
@@ -202,17 +203,3 @@ class Search:
             history=history,
             **self.proof,
         )
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """The source of all random numbers; without a seed always the same one."""
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31)
-    try:
-        if isinstance(random_state, bool):
-            raise TypeError
-        return np.random.default_rng(0 if random_state is None else random_state)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"random_state is {random_state!r}; it must be None, a non-negative seed or a NumPy generator"
-        ) from None

@@ -44,7 +44,7 @@ def draw_fitted(solution: Solution, target: str) -> Any:
         u, y = _thinned(solution)
         fitted = np.maximum(u, solution.floor)
         axis.scatter(fitted, y, s=9, color=BLUE, alpha=0.35, linewidths=0)
-        ends = [float(min(fitted.min(), y.min())), float(max(fitted.max(), y.max()))]
+        ends = [float(fitted.min()), float(fitted.max())]
         axis.plot(ends, ends, color=VERMILION, linewidth=1.4)
         axis.set_xlabel(f"fitted {target}")
         axis.set_ylabel(f"observed {target}")

@@ -1,0 +1,22 @@
+"""The command line: `rectifit`."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+__all__ = ["main"]
+
+NEEDED = ("click", "polars", "rich")
+
+
+def main() -> None:
+    """Run the command line; say what to install where something is missing."""
+    for name in NEEDED:
+        try:
+            import_module(name)
+        except ModuleNotFoundError:
+            sys.exit(f"rectifit: the command line needs {name}; install it with: pip install 'rectifit[cli]'")
+    from rectifit.cli.program import program
+
+    program(prog_name="rectifit")

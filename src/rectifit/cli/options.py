@@ -1,0 +1,163 @@
+"""Options that several commands share, and the table that they describe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from warnings import catch_warnings, simplefilter
+
+import click
+from click.shell_completion import CompletionItem
+
+from rectifit.methods.chain import STAGES
+from rectifit.tables import STANDARD_STREAM, Table, make_table, read_frame
+
+__all__ = [
+    "DATA",
+    "GAP",
+    "JOBS",
+    "JSON",
+    "METHOD",
+    "MISSING",
+    "REPORT",
+    "collect_warnings",
+    "columns_options",
+    "load_table",
+    "seconds_option",
+]
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _complete_columns(context: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Names of the columns of DATA; in lists, of the last name."""
+    *before, last = typed.split(",")
+    # Before an option without its value, click leaves DATA among the words that it has not assigned.
+    data = context.params.get("data") or next(iter(context.args), STANDARD_STREAM)
+    if data == STANDARD_STREAM:
+        return []
+    try:
+        columns = read_frame(data).columns
+    except ValueError:
+        return []
+    return [CompletionItem(",".join([*before, name])) for name in columns if name.startswith(last)]
+
+
+def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Names of stages; in chains, of the last stage."""
+    *before, last = typed.split("+")
+    return [CompletionItem("+".join([*before, name])) for name in STAGES if name.startswith(last)]
+
+
+def _split(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+# A path rather than click's own type, so that errors are about tables.
+DATA = click.argument("data", type=click.Path(exists=False, allow_dash=True))
+JSON = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on standard output."
+)
+REPORT = click.option(
+    "--report", type=click.Path(dir_okay=False), metavar="OUT.html", help="Write a report of the fit."
+)
+METHOD = click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    metavar="M",
+    shell_complete=_complete_method,
+    help=f"Stages joined by +, of {', '.join(STAGES)}.",
+)
+GAP = click.option(
+    "--target-gap",
+    type=click.FloatRange(min=0.0),
+    metavar="G",
+    help="Stop when no fit can be better by more than this share, such as 0.01.",
+)
+JOBS = click.option("--jobs", type=int, metavar="J", help="Threads; -1 means all processors.")
+MISSING = click.option(
+    "--missing",
+    type=click.Choice(["refuse", "drop"]),
+    default="refuse",
+    show_default=True,
+    help="What to do with rows that have missing values.",
+)
+
+
+def seconds_option(default: float | None, what: str) -> Decorator:
+    """--time-limit, with a default or without."""
+    limit = click.FloatRange(min=0.0, min_open=True)
+    option: Decorator = click.option(
+        "--time-limit", type=limit, default=default, show_default=default is not None, metavar="S", help=what
+    )
+    return option
+
+
+def columns_options(*, is_target_required: bool = True, with_weights: bool = True) -> Decorator:
+    """--target, --features, --one-hot, --missing and, if wanted, --weights."""
+    options = [
+        click.option(
+            "--target",
+            required=is_target_required,
+            metavar="COL",
+            shell_complete=_complete_columns,
+            help="Column of the outcome.",
+        ),
+        click.option(
+            "--features",
+            metavar="A,B",
+            callback=_split,
+            shell_complete=_complete_columns,
+            help="Columns of the features. Default: all other columns of numbers.",
+        ),
+        click.option(
+            "--one-hot",
+            metavar="A,B",
+            callback=_split,
+            shell_complete=_complete_columns,
+            help="Columns to encode as categories, first level left out; 'all' means every column of text.",
+        ),
+        MISSING,
+    ]
+    if with_weights:
+        options.append(
+            click.option(
+                "--weights",
+                metavar="COL",
+                shell_complete=_complete_columns,
+                help="Column of non-negative sample weights.",
+            )
+        )
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def load_table(
+    data: str,
+    target: str,
+    features: tuple[str, ...] | None,
+    one_hot: tuple[str, ...] | None,
+    missing: str,
+    weights: str | None = None,
+) -> Table:
+    """Read DATA and choose its columns."""
+    return make_table(
+        read_frame(data), target, features=features, one_hot=one_hot or (), missing=missing, weights=weights
+    )
+
+
+@contextmanager
+def collect_warnings() -> Iterator[list[str]]:
+    """Warnings as notes, in the list that is handed out."""
+    notes: list[str] = []
+    with catch_warnings(record=True) as caught:
+        simplefilter("always")
+        yield notes
+    notes += [str(warning.message) for warning in caught]

@@ -1,0 +1,238 @@
+"""How far from the least objective the approximation algorithm really ends, against its guarantee of n/k.
+
+Random data of several kinds give the usual case. A climb changes data step by step to make the ratio larger.
+`make_decoys` is the worst case: n - k samples with x = 1, y = 1, and k decoys of slightly larger outcomes at
+x = -M, -M^2, ..., -M^k for a large M, without intercept. The least objective is about k, at beta = 1 with all
+decoys off. But the algorithm can turn all decoys off only together with all the rest; otherwise a decoy is
+active and holds beta at about 0 or below. So all samples but one are lost, and the ratio is (n - 1)/k, up to
+terms of order 1/M.
+
+That is the largest there is, for n > k and without ridge. Let J be the samples with y > 0 that are off at the
+optimum. With fewer than k the optimum is among the candidates. Otherwise let T be the sum of y^2 over the k
+largest of them, and j the rank of the least of these. Leaving out ranks 1..j and the others of the k costs at
+most (j - 1) T/k more than the optimum, whose objective is at least T, so the ratio is at most (j - 1 + k)/k.
+This is (n - 1)/k or less, unless all n outcomes are positive and the k largest of them are off; any further
+sample that is off lowers it by 1/k. If J is just these, then -s beta turns all others off, and at the s at
+which the first of J is fitted every sample but that one is lost: (n - k) T/k + T - T/k at most.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rectifit.checks import check_count
+from rectifit.datasets import make_relu
+from rectifit.methods import certify, solve
+from rectifit.problem import Matrix, Vector
+from rectifit.theory import approximation_ratio
+
+__all__ = ["FAMILIES", "RatioRow", "climb", "make_decoys", "measure_ratios", "ratio_rows"]
+
+# Gap of the certified optimum.
+TARGET_GAP = 1e-6
+# Decoys exceed the other outcomes by this share, and are so many times n farther out than the one before.
+EXCESS, DISTANCE = 1e-6, 100.0
+
+Data = tuple[Matrix, Vector]
+
+
+@dataclass(frozen=True)
+class RatioRow:
+    """The largest ratio that was met in a family of instances.
+
+    Attributes
+    ----------
+    family : where the instances come from
+    n, p, k : samples, features and the algorithm's k
+    n_instances : how many instances were tried
+    median : of the ratios of all instances; of a climb, of its steps
+    worst : the largest ratio
+    objective, optimum : of the worst instance, from the algorithm and from its certificate
+    guarantee : n/k
+    """
+
+    family: str
+    n: int
+    p: int
+    k: int
+    n_instances: int
+    median: float
+    worst: float
+    objective: float
+    optimum: float
+    guarantee: float
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Objective of the approximation algorithm and certified optimum of one instance."""
+
+    objective: float
+    optimum: float
+
+    @property
+    def value(self) -> float:
+        """Their ratio; 1 where both vanish."""
+        return max(1.0, self.objective / self.optimum) if self.optimum > 0.0 else 1.0
+
+
+def measure_ratios(X: Matrix, y: Vector, ks: Sequence[int]) -> list[Ratio]:
+    """The ratio for every k, without intercept, with the optimum certified once.
+
+    Parameters
+    ----------
+    X, y : the data
+    ks : whole numbers
+
+    Returns
+    -------
+    list of Ratio, one for every k
+
+    Raises
+    ------
+    RuntimeError
+        If the optimum could not be certified.
+
+    Examples
+    --------
+    >>> X, y = make_decoys(10, 2)
+    >>> [round(ratio.value, 2) for ratio in measure_ratios(X, y, [1, 2, 3])]
+    [4.5, 4.5, 1.0]
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        # The zero function is a legitimate answer here.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = [solve(X, y, "approximation", k=k, fit_intercept=False) for k in ks]
+        best = min(found, key=lambda solution: solution.objective)
+        certificate = certify(X, y, best, fit_intercept=False, target_gap=TARGET_GAP, time_limit=60.0)
+    if certificate.status != "optimal":
+        raise RuntimeError(f"the optimum of {y.size} samples was not certified: {certificate}")
+    return [Ratio(solution.objective, certificate.objective) for solution in found]
+
+
+def make_decoys(n_samples: int, k: int) -> Data:
+    """The worst instance for the approximation algorithm with this k: its ratio is (n - 1)/k.
+
+    Parameters
+    ----------
+    n_samples : int
+        More than k.
+    k : int
+
+    Returns
+    -------
+    X : array of shape (n_samples, 1)
+    y : array of shape (n_samples,)
+    """
+    n = check_count(n_samples, "n_samples", least=check_count(k, "k") + 1)
+    distance = (DISTANCE * n) ** np.arange(1.0, k + 1.0)
+    X = np.concatenate([np.ones(n - k), -distance])[:, None]
+    return X, np.concatenate([np.ones(n - k), np.full(k, 1.0 + EXCESS)])
+
+
+def climb(start: Data, k: int, n_steps: int, rng: np.random.Generator) -> Iterator[Ratio]:
+    """Change one sample at a time, keep what makes the ratio larger, and yield the ratio after every step."""
+    X, y = start
+    (best,) = measure_ratios(X, y, [k])
+    for _ in range(n_steps):
+        X_new, y_new, i = X.copy(), y.copy(), rng.integers(y.size)
+        # Factors over several orders of magnitude, as often large as small, and some changes of sign.
+        X_new[i] *= np.exp(rng.standard_normal(X.shape[1])) * rng.choice([1.0, 1.0, -1.0], X.shape[1])
+        y_new[i] *= np.exp(0.5 * rng.standard_normal())
+        (ratio,) = measure_ratios(X_new, y_new, [k])
+        if ratio.value > best.value:
+            X, y, best = X_new, y_new, ratio
+        yield best
+
+
+def ratio_rows(
+    n_samples: Sequence[int] = (8, 16),
+    ks: Sequence[int] = (1, 2, 3),
+    *,
+    n_features: int = 2,
+    n_instances: int = 50,
+    n_steps: int = 100,
+    random_state: int = 0,
+) -> list[RatioRow]:
+    """The worst ratio of every family, for every size and k.
+
+    Parameters
+    ----------
+    n_samples : whole numbers, larger than every k
+    ks : whole numbers
+    n_features : int, default=2
+        Of the random families; decoys have one.
+    n_instances : int, default=50
+        Of every random family and size.
+    n_steps : int, default=100
+        Of every climb.
+    random_state : int, default=0
+
+    Returns
+    -------
+    list of RatioRow
+
+    Examples
+    --------
+    >>> rows = ratio_rows([8], [1], n_instances=3, n_steps=3)
+    >>> [(row.family, round(row.worst)) for row in rows if row.family == "decoys"]
+    [('decoys', 7)]
+    """
+    check_count(n_instances, "n_instances")
+    check_count(n_steps, "n_steps")
+    rows = []
+    for n in n_samples:
+        for family, draw in FAMILIES.items():
+            rng = np.random.default_rng([random_state, n])
+            table = [measure_ratios(*draw(rng, n, n_features), ks) for _ in range(n_instances)]
+            rows += [_row(family, n, n_features, k, [line[e] for line in table]) for e, k in enumerate(ks)]
+        for k in ks:
+            rng = np.random.default_rng([random_state, n, k])
+            steps = list(climb(_draw_heavy(rng, n, n_features), k, n_steps, rng))
+            rows.append(_row("climb", n, n_features, k, steps))
+            rows.append(_row("decoys", n, 1, k, measure_ratios(*make_decoys(n, k), [k])))
+    return rows
+
+
+def _row(family: str, n: int, p: int, k: int, ratios: Sequence[Ratio]) -> RatioRow:
+    worst = max(ratios, key=lambda ratio: ratio.value)
+    return RatioRow(
+        family=family,
+        n=n,
+        p=p,
+        k=k,
+        n_instances=len(ratios),
+        median=float(np.median([ratio.value for ratio in ratios])),
+        worst=worst.value,
+        objective=worst.objective,
+        optimum=worst.optimum,
+        guarantee=approximation_ratio(n, k),
+    )
+
+
+def _draw_paper(rng: np.random.Generator, n: int, p: int) -> Data:
+    """The paper's instances with much noise."""
+    return make_relu(n, p, noise=0.5, random_state=rng)[:2]
+
+
+def _draw_unrelated(rng: np.random.Generator, n: int, p: int) -> Data:
+    """Positive outcomes that have nothing to do with x."""
+    return rng.standard_normal((n, p)), np.abs(rng.standard_normal(n)) + 0.5
+
+
+def _draw_heavy(rng: np.random.Generator, n: int, p: int) -> Data:
+    """Rows of very different length, outcomes that are nearly equal."""
+    return rng.standard_cauchy((n, p)), 1.0 + 0.1 * rng.random(n)
+
+
+FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Data]] = {
+    "paper": _draw_paper,
+    "unrelated": _draw_unrelated,
+    "heavy": _draw_heavy,
+}

@@ -1,0 +1,172 @@
+"""The covariance of all that was estimated: coefficients, intercept and floor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from threading import Event
+from typing import Any
+
+import numpy as np
+
+from rectifit.checks import check_count, check_random_state
+from rectifit.inference.sandwich import KINDS, coefficient_block, mean_block
+from rectifit.methods.floor import FloorPoint, descend, fit_coefficients
+from rectifit.parallel import count_threads, map_ordered
+from rectifit.problem import ROUNDING, Matrix, Problem, Rows, Vector
+from rectifit.solution import Solution
+
+__all__ = ["Covariance", "Sides", "data_of", "estimate_covariance", "split_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """How precise the estimates are.
+
+    Attributes
+    ----------
+    matrix : covariance of the coefficients, then the intercept if there is one, then the floor if it was
+        estimated; NaN where the data do not determine them
+    kind : "nonrobust", "HC0", "HC1", "HC2", "HC3" or "bootstrap"
+    sigma : standard deviation of the noise of a row of weight 1, from the active rows
+    sigma_floor : the same from the rows at the floor
+    df : active rows less coefficients, the degrees of freedom of sigma
+    n_active, n_floor : rows that have weight, above the floor and at it
+    notes : what a reader must know, sentences
+    """
+
+    matrix: Matrix
+    kind: str
+    sigma: float
+    sigma_floor: float
+    df: float
+    n_active: int
+    n_floor: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def std_error(self) -> Vector:
+        """Roots of the diagonal."""
+        return np.sqrt(self.matrix.diagonal())
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Rows that have weight, above the floor and at it; how many are at the kink; residuals of all."""
+
+    above: Rows
+    below: Rows
+    n_kinks: int
+    residual: Vector
+
+
+def data_of(solution: Solution) -> Problem:
+    """The data of a solution, which must still be there."""
+    if solution.problem is None:
+        raise ValueError(
+            "problem is None: this solution was stored without its data, from which standard errors come"
+        )
+    return solution.problem
+
+
+def estimate_covariance(
+    solution: Solution,
+    kind: str = "nonrobust",
+    *,
+    bootstrap: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Covariance:
+    """The covariance of the estimates; the assumptions are in the documentation of `rectifit.inference`.
+
+    Parameters
+    ----------
+    solution : Solution
+        With its data.
+    kind : {"nonrobust", "HC0", "HC1", "HC2", "HC3"}
+        Least squares on the active rows with noise of one variance, or the sandwich for any.
+    bootstrap : int, optional
+        Draw the rows so many times instead, and fit each draw by the iterative method from the solution: it
+        follows that minimum and does not look for others.
+    random_state : int, numpy Generator or RandomState, optional
+    n_jobs : int, optional
+        Threads of the bootstrap; -1: all processors. The result does not depend on it.
+
+    Examples
+    --------
+    >>> from rectifit import solve
+    >>> solution = solve([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 1.0, 3.0])
+    >>> covariance = estimate_covariance(solution)
+    >>> covariance.n_active, covariance.df, round(covariance.sigma, 4)
+    (3, 1.0, 0.8165)
+    """
+    problem = data_of(solution)
+    if kind not in KINDS:
+        raise ValueError(f"covariance is {kind!r}; it must be one of {', '.join(map(repr, KINDS))}")
+    if bootstrap is not None and kind != "nonrobust":
+        raise ValueError(f"covariance is {kind!r} with bootstrap={bootstrap}; only one of them can be had")
+    sides = split_rows(solution)
+    main = coefficient_block(problem, sides.above, sides.residual, kind)
+    notes, matrix = list(main.notes), main.matrix
+    if solution.floor_is_estimated:
+        base = mean_block(problem, sides.below, sides.residual, kind)
+        notes += base.notes
+        q = len(matrix)
+        matrix = np.pad(matrix, (0, 1))
+        matrix[q:, q:] = base.matrix
+        sigma_floor = base.sigma
+    else:
+        e = (problem.root_weight * sides.residual)[sides.below]
+        sigma_floor = float(np.sqrt(np.mean(np.square(e)))) if e.size else np.nan
+    if bootstrap is not None:
+        missing = np.isnan(matrix)
+        matrix = _draw(solution, check_count(bootstrap, "bootstrap", 2), random_state, count_threads(n_jobs))
+        matrix[missing] = np.nan
+        kind = "bootstrap"
+    if sides.n_kinks:
+        notes.append(
+            f"{sides.n_kinks} rows lie exactly at the kink and are not counted as active; "
+            "it does not matter if there are many others"
+        )
+    return Covariance(
+        matrix, kind, main.sigma, sigma_floor, main.df, sides.above.size, sides.below.size, tuple(notes)
+    )
+
+
+def split_rows(solution: Solution) -> Sides:
+    """Which rows are active; less than rounding can make of an exact kink is one, and not active."""
+    problem = data_of(solution)
+    u = problem.preactivation(solution.beta, solution.intercept)
+    residual = problem.y - np.maximum(u, solution.floor)
+    zero = ROUNDING * max(float(np.abs(u).max()), abs(solution.floor))
+    above = u - solution.floor > zero
+    weighted = problem.root_weight > 0.0
+    at = np.flatnonzero(weighted & ~above & (u - solution.floor >= -zero))
+    if not problem.fit_intercept and at.size:
+        # A row of zeros is at 0 whatever the coefficients are.
+        at = at[np.asarray(abs(problem.X[at]).sum(axis=1)).ravel() > 0.0]
+    is_dead = not (above & weighted).any()
+    return Sides(
+        np.flatnonzero(weighted & above),
+        np.flatnonzero(weighted & ~above),
+        0 if is_dead else int(at.size),
+        residual,
+    )
+
+
+def _draw(solution: Solution, n_replicates: int, random_state: Any, n_threads: int) -> Matrix:
+    """The covariance of estimates from rows drawn with replacement."""
+    problem = data_of(solution)
+    members = np.flatnonzero(problem.root_weight)
+    seeds = check_random_state(random_state).integers(2**63, size=n_replicates).tolist()
+
+    def refit(seed: int) -> Vector:
+        drawn = np.random.default_rng(seed).choice(members, members.size)
+        times = np.bincount(drawn, minlength=problem.n_samples)
+        sample = replace(problem, sample_weight=np.square(problem.root_weight) * times)
+        start = FloorPoint.at(sample, solution.beta, solution.intercept, solution.floor)
+        fitted = (descend if solution.floor_is_estimated else fit_coefficients)(sample, start)
+        tail = [fitted.intercept] * problem.fit_intercept + [fitted.floor] * solution.floor_is_estimated
+        return np.append(fitted.beta, tail)
+
+    estimates = np.array(list(map_ordered(refit, seeds, n_threads, Event())))
+    return np.atleast_2d(np.cov(estimates, rowvar=False))

@@ -1,0 +1,101 @@
+"""Marginal effects on the conditional mean E[y | x] = max(f, u), u = x'beta + b.
+
+The derivative in x_j is beta_j where u > f, and 0 elsewhere.
+
+At the average of the rows it is s beta_j with s the share of active rows, and s depends on the estimates as
+well: ds/dtheta = sum_i w_i k(u_i - f) (x_i, 1, -1) / sum w, with k a density that is narrow against the
+spread of u. The delta method takes both, d(s beta_j)/dtheta = s e_j + beta_j ds/dtheta. The standard errors
+are for the rows at hand: that other rows would have another share is not in them.
+
+At the means of the columns it is beta_j, or 0 with standard error 0 where the means are not active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rectifit.checks import check_number
+from rectifit.inference.covariance import data_of, estimate_covariance, split_rows
+from rectifit.inference.summary import feature_names, share
+from rectifit.inference.tables import MarginalEffects
+from rectifit.problem import Vector
+from rectifit.solution import Solution
+
+__all__ = ["marginal_effects"]
+
+
+def marginal_effects(
+    solution: Solution,
+    at: str = "average",
+    *,
+    covariance: str = "nonrobust",
+    level: float = 0.95,
+    names: Sequence[str] | None = None,
+    bootstrap: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> MarginalEffects:
+    """By how much E[y | x] changes per unit of a column.
+
+    Parameters
+    ----------
+    solution : Solution
+        With its data.
+    at : {"average", "means"}
+        Averaged over the rows, with their weights, or at the weighted means of the columns.
+    covariance, level, names, bootstrap, random_state, n_jobs : as in `summarise`
+
+    Examples
+    --------
+    >>> from rectifit import solve
+    >>> solution = solve([[-1.0], [0.0], [1.0], [2.0]], [0.0, 0.0, 3.0, 6.0])
+    >>> marginal_effects(solution).coefficient.round(6).tolist()
+    [1.5]
+    """
+    problem = data_of(solution)
+    if at not in ("average", "means"):
+        raise ValueError(f"at is {at!r}; it must be 'average' or 'means'")
+    found = estimate_covariance(
+        solution, covariance, bootstrap=bootstrap, random_state=random_state, n_jobs=n_jobs
+    )
+    p, w = problem.n_features, np.square(problem.root_weight)
+    active, notes = share(w, split_rows(solution).above), found.notes
+    slopes = np.eye(p, len(found.matrix))
+    if at == "average":
+        factor = active
+        slopes = active * slopes + np.outer(solution.beta, _share_slopes(solution, w))
+    else:
+        means = np.asarray(problem.X.T @ (w / w.sum()), dtype=np.float64)
+        factor = float(means @ solution.beta + solution.intercept > solution.floor)
+        slopes = factor * slopes
+        if factor == 0.0:
+            notes = (*notes, "the means of the columns are at the floor, where nothing has an effect")
+    variance = np.einsum("jk,kl,jl->j", slopes, found.matrix, slopes)
+    return MarginalEffects(
+        names=feature_names(names, p),
+        coefficient=factor * solution.beta + 0.0,
+        std_error=np.sqrt(variance),
+        level=check_number(level, "level", above=0.0, below=1.0),
+        covariance=found.kind,
+        notes=notes,
+        at=at,
+        share_active=active,
+    )
+
+
+def _share_slopes(solution: Solution, w: Vector) -> Vector:
+    """Derivative of the share of active rows in all estimates, with a normal kernel of the usual width."""
+    problem = data_of(solution)
+    u = problem.preactivation(solution.beta, solution.intercept) - solution.floor
+    w = w / w.sum()
+    n = 1.0 / float(w @ w)
+    spread = float(np.sqrt(w @ np.square(u - w @ u)))
+    width = 1.06 * spread * n**-0.2
+    if width == 0.0:
+        return np.zeros(problem.n_features + problem.fit_intercept + solution.floor_is_estimated)
+    near = w * np.exp(-0.5 * np.square(u / width)) / (width * np.sqrt(2.0 * np.pi))
+    tail = [near.sum()] * problem.fit_intercept + [-near.sum()] * solution.floor_is_estimated
+    return np.append(np.asarray(problem.X.T @ near, dtype=np.float64), tail)

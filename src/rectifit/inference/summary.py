@@ -1,0 +1,99 @@
+"""The table of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rectifit.checks import check_number
+from rectifit.inference.covariance import data_of, estimate_covariance, split_rows
+from rectifit.inference.tables import Summary
+from rectifit.problem import Rows, Vector
+from rectifit.solution import Solution
+
+__all__ = ["feature_names", "share", "summarise"]
+
+
+def summarise(
+    solution: Solution,
+    *,
+    covariance: str = "nonrobust",
+    level: float = 0.95,
+    names: Sequence[str] | None = None,
+    bootstrap: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Summary:
+    """Coefficients with standard errors and intervals, and what is known about the fit.
+
+    Parameters
+    ----------
+    solution : Solution
+        With its data.
+    covariance : {"nonrobust", "HC0", "HC1", "HC2", "HC3"}
+        HC0 to HC3 hold for noise of any variance; HC3 is the most careful with few rows.
+    level : float, default=0.95
+        Probability that an interval covers the true coefficient.
+    names : sequence of str, optional
+        Of the columns of X; default: x0, x1, ...
+    bootstrap, random_state, n_jobs : as in `estimate_covariance`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rectifit import solve
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> y = np.maximum(X @ [1.0, -2.0] + 0.5, 0.0) + 0.5 * rng.normal(size=500)
+    >>> summary = summarise(solve(X, y), names=["age", "price"])
+    >>> bool(summary.low[0] < 1.0 < summary.high[0]), round(summary.share_active, 2)
+    (True, 0.59)
+    """
+    problem = data_of(solution)
+    level = check_number(level, "level", above=0.0, below=1.0)
+    found = estimate_covariance(
+        solution, covariance, bootstrap=bootstrap, random_state=random_state, n_jobs=n_jobs
+    )
+    sides = split_rows(solution)
+    w = np.square(problem.root_weight)
+    spread = float(w @ np.square(problem.y - np.average(problem.y, weights=w)))
+    lost = float(w @ np.square(sides.residual))
+    tail = [solution.intercept] * problem.fit_intercept + [solution.floor] * solution.floor_is_estimated
+    ends = ["intercept"] * problem.fit_intercept + ["floor"] * solution.floor_is_estimated
+    return Summary(
+        names=(*feature_names(names, problem.n_features), *ends),
+        coefficient=np.append(solution.beta, tail),
+        std_error=found.std_error,
+        level=level,
+        covariance=found.kind if bootstrap is None else f"bootstrap, {bootstrap} draws",
+        notes=found.notes,
+        objective=solution.objective,
+        r_squared=1.0 - lost / spread if spread > 0.0 else np.nan,
+        share_active=share(w, sides.above),
+        sigma=found.sigma,
+        sigma_floor=found.sigma_floor,
+        df=found.df,
+        floor=solution.floor,
+        floor_is_estimated=solution.floor_is_estimated,
+        n_samples=found.n_active + found.n_floor,
+        n_active=found.n_active,
+        certificate=str(solution.certificate),
+        method=solution.method,
+        seconds=solution.seconds,
+    )
+
+
+def feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...]:
+    """The names given, one per column, or x0, x1, ..."""
+    if names is None:
+        return tuple(f"x{j}" for j in range(n_features))
+    if len(names) != n_features:
+        raise ValueError(f"names has {len(names)} entries; X has {n_features} columns and needs as many")
+    return tuple(map(str, names))
+
+
+def share(w: Vector, rows: Rows) -> float:
+    """Share of the weight that some rows have."""
+    return float(w[rows].sum() / w.sum())

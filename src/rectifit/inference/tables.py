@@ -1,0 +1,180 @@
+"""Tables of estimates: as text to publish, and as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from rectifit.problem import Vector
+
+__all__ = ["Estimates", "MarginalEffects", "Summary", "quantile"]
+
+
+def quantile(level: float) -> float:
+    """The normal distribution has the share `level` between minus and plus this number."""
+    return float(ndtri(0.5 + 0.5 * level))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Estimates:
+    """Numbers with names, standard errors and normal intervals.
+
+    Attributes
+    ----------
+    names, coefficient, std_error : one of each per estimate
+    z, p_value : coefficient / std_error, and its two-sided probability if the true coefficient is 0
+    low, high : interval that covers the true coefficient with probability `level`
+    covariance : kind of the standard errors
+    notes : what a reader must know, sentences
+    """
+
+    names: tuple[str, ...]
+    coefficient: Vector
+    std_error: Vector
+    level: float
+    covariance: str
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def z(self) -> Vector:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.coefficient / self.std_error
+
+    @cached_property
+    def p_value(self) -> Vector:
+        return np.asarray(2.0 * ndtr(-np.abs(self.z)))
+
+    @cached_property
+    def low(self) -> Vector:
+        return self.coefficient - quantile(self.level) * self.std_error
+
+    @cached_property
+    def high(self) -> Vector:
+        return self.coefficient + quantile(self.level) * self.std_error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, with None for NaN."""
+        names = [field.name for field in fields(self)] + ["z", "p_value", "low", "high"]
+        return {name: _plain(getattr(self, name)) for name in names}
+
+    def _rows(self, heading: str) -> list[str]:
+        """The lines of the table, all of one width."""
+        tail = 0.5 - 0.5 * self.level
+        titles = (heading, "std err", "z", "P>|z|", f"[{tail:.4g}", f"{1.0 - tail:.4g}]")
+        width = max([9, *map(len, self.names)])
+        lines = [" " * width + "".join(f"{title:>12}" for title in titles)]
+        columns = (self.coefficient, self.std_error, self.z, self.p_value, self.low, self.high)
+        for name, c, s, z, p, low, high in zip(self.names, *columns, strict=True):
+            cells = (_number(c), _number(s), f"{z:.3f}", f"{p:.3f}", _number(low), _number(high))
+            lines.append(f"{name:<{width}}" + "".join(f"{cell:>12}" for cell in cells))
+        return lines
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Summary(Estimates):
+    """A fit as one would publish it; `print` shows the table.
+
+    Attributes
+    ----------
+    objective : plain weighted sum of squares plus alpha |beta|^2
+    r_squared : 1 - sum w e^2 / sum w (y - mean)^2
+    share_active : share of the weight on rows above the floor
+    sigma, df : standard deviation of the noise, from the active rows, and its degrees of freedom
+    sigma_floor : the same from the rows at the floor; in the paper's model both agree
+    floor, floor_is_estimated : the fit is max(floor, x'beta + intercept)
+    n_samples, n_active : rows that have weight, and those above the floor
+    certificate : how good the fit is, one sentence
+    method, seconds : of the fit
+
+    The other attributes are those of `Estimates`.
+    """
+
+    objective: float
+    r_squared: float
+    share_active: float
+    sigma: float
+    sigma_floor: float
+    df: float
+    floor: float
+    floor_is_estimated: bool
+    n_samples: int
+    n_active: int
+    certificate: str
+    method: str
+    seconds: float
+
+    def __str__(self) -> str:
+        """The table as text."""
+        rows = self._rows("coef")
+        width = len(rows[0])
+        sigma = f"{_number(self.sigma)} ({self.df:.6g} df)"
+        floor = _number(self.floor) + (" (estimated)" if self.floor_is_estimated else "")
+        active = f"{self.n_active:,} ({100.0 * self.share_active:.1f} %)"
+        facts = [
+            _fact("Method:", self.method, "Samples:", f"{self.n_samples:,}", width),
+            _fact("Covariance:", self.covariance, "Active:", active, width),
+            _fact("Objective:", _number(self.objective), "R-squared:", f"{self.r_squared:.4f}", width),
+            _fact("Sigma, active:", sigma, "Sigma, floor:", _number(self.sigma_floor), width),
+            _fact("Floor:", floor, "Seconds:", f"{self.seconds:.3g}", width),
+        ]
+        base = "floor" if self.floor_is_estimated else f"{self.floor:g}"
+        ends = " + intercept" if "intercept" in self.names else ""
+        head = _ends("ReLU regression", f"y ~ max({base}, X coef{ends})", width)
+        lines = [head, "=" * width, *facts, "=" * width, rows[0], "-" * width, *rows[1:], "=" * width]
+        return "\n".join([*lines, f"Certificate: {self.certificate}", *_notes(self.notes)])
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MarginalEffects(Estimates):
+    """Effects of the columns on E[y | x] = max(floor, x'beta + intercept); `print` shows the table.
+
+    Attributes
+    ----------
+    at : "average" over the rows, or at the "means" of the columns
+    share_active : share of the weight on rows above the floor
+
+    The other attributes are those of `Estimates`.
+    """
+
+    at: str
+    share_active: float
+
+    def __str__(self) -> str:
+        """The table as text."""
+        rows = self._rows("dE[y]/dx")
+        width = len(rows[0])
+        title = "Average marginal effects" if self.at == "average" else "Marginal effects at the means"
+        active = f"{100.0 * self.share_active:.1f} % active"
+        lines = [_ends(title, active, width), "=" * width, rows[0], "-" * width]
+        return "\n".join([*lines, *rows[1:], "=" * width, *_notes(self.notes)])
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}" if 0.01 <= abs(value) < 1e6 or value == 0.0 else f"{value:.4g}"
+
+
+def _ends(left: str, right: str, width: int) -> str:
+    """Two texts at the ends of a line."""
+    return f"{left} {right:>{max(width - len(left) - 1, 0)}}"
+
+
+def _fact(left: str, value: str, right: str, other: str, width: int) -> str:
+    """Two facts on a line, the second one in its right half."""
+    half = f"{left:<15}{value}"
+    return f"{half:<{width // 2}} " + _ends(right, other, width - max(width // 2, len(half)) - 1)
+
+
+def _notes(notes: tuple[str, ...]) -> list[str]:
+    return [f"Note: {note}" for note in notes]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,19 @@
+"""From a file to numbers and back: read a table, choose and check its columns, write predictions.
+
+Every error is one sentence with the column, what was found in it and what is allowed.
+"""
+
+from rectifit.tables.encoding import Encoding
+from rectifit.tables.files import STANDARD_STREAM, check_extension, read_frame, write_frame
+from rectifit.tables.table import Table, make_table, without_missing
+
+__all__ = [
+    "STANDARD_STREAM",
+    "Encoding",
+    "Table",
+    "check_extension",
+    "make_table",
+    "read_frame",
+    "without_missing",
+    "write_frame",
+]

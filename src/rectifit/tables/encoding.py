@@ -1,0 +1,155 @@
+"""Columns as numbers: as they are, or one indicator per level of a category but the first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rectifit.problem import Matrix, Vector
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Encoding", "find_column", "find_example", "find_levels", "is_numeric", "is_text", "read_numbers"]
+
+# A column with more levels is an identifier, or numbers that should stay numbers.
+MAX_LEVELS = 1000
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How rows become numbers: the columns that are read, and the levels of those that are categories.
+
+    A category has one indicator per level but the first, named like "region=north".
+
+    Examples
+    --------
+    >>> Encoding(("age", "region"), {"region": ("east", "north", "south")}).names
+    ('age', 'region=north', 'region=south')
+    """
+
+    columns: tuple[str, ...]
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features, in the order of the coefficients."""
+        names: list[str] = []
+        for column in self.columns:
+            levels = self.levels.get(column)
+            names += [column] if levels is None else [f"{column}={level}" for level in levels[1:]]
+        return tuple(names)
+
+    def encode(self, frame: pl.DataFrame) -> Matrix:
+        """The rows of the frame as numbers, one column per name."""
+        parts = []
+        for column in self.columns:
+            series = find_column(frame, column)
+            levels = self.levels.get(column)
+            if levels is None:
+                parts.append(read_numbers(series, "numbers, or be encoded with --one-hot"))
+            else:
+                parts += _indicators(series, levels)
+        return np.column_stack(parts) if parts else np.empty((frame.height, 0))
+
+
+def find_column(frame: pl.DataFrame, column: str) -> pl.Series:
+    """The column of that name, or an error that says which names are near."""
+    if column in frame.columns:
+        return frame[column]
+    near = get_close_matches(column, frame.columns, n=3, cutoff=0.5)
+    hint = (
+        f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns are {_shorten(frame.columns)}"
+    )
+    raise ValueError(f"there is no column {column!r}; {hint}")
+
+
+def read_numbers(series: pl.Series, allowed: str = "numbers") -> Vector:
+    """The column in float64, if it has nothing but finite numbers."""
+    import polars as pl
+
+    if not is_numeric(series):
+        raise ValueError(
+            f"column {series.name!r} has entries such as {find_example(series)}; it must be {allowed}"
+        )
+    values: Vector = series.cast(pl.Float64).to_numpy().astype(np.float64)
+    if np.isnan(values).any():
+        raise ValueError(f"column {series.name!r} has missing values; all of its entries must be numbers")
+    if np.isinf(values).any():
+        raise ValueError(f"column {series.name!r} has an infinite value; all of its entries must be finite")
+    return values
+
+
+def find_example(series: pl.Series) -> str:
+    """The first entry that is not a number, for an error or a note."""
+    entries = [value for value in series.to_list() if value is not None]
+    return repr(next((value for value in entries if not _reads_as_number(value)), *entries[:1]))
+
+
+def find_levels(series: pl.Series) -> tuple[str, ...]:
+    """Levels of a category in order: numbers by size, text by the alphabet."""
+    labels = set(_labels(series))
+    if len(labels) > MAX_LEVELS:
+        raise ValueError(
+            f"column {series.name!r} has {len(labels):,} levels; a category may have {MAX_LEVELS:,}"
+        )
+    return tuple(sorted(labels, key=float if is_numeric(series) and not _is_boolean(series) else str))
+
+
+def _indicators(series: pl.Series, levels: Sequence[str]) -> list[Vector]:
+    labels = np.array(_labels(series), dtype=object)
+    unknown = set(labels) - set(levels)
+    if unknown:
+        raise ValueError(
+            f"column {series.name!r} has the level {min(unknown)!r}; known levels are {_shorten(levels)}"
+        )
+    return [(labels == level).astype(np.float64) for level in levels[1:]]
+
+
+def _labels(series: pl.Series) -> list[str]:
+    """Entries as text, whole numbers without a point, so that a level reads the same in every file."""
+    if not (is_text(series) or is_numeric(series)):
+        raise ValueError(
+            f"column {series.name!r} is of type {series.dtype}; a category must be text or numbers"
+        )
+    if series.null_count():
+        raise ValueError(f"column {series.name!r} has missing values; every entry must have a level")
+    values = series.to_list()
+    if _is_boolean(series):
+        return [str(value).lower() for value in values]
+    return [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+
+
+def _reads_as_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return True
+
+
+def is_numeric(series: pl.Series) -> bool:
+    """Whether the column is of numbers, or of true and false."""
+    return bool(series.dtype.is_numeric()) or _is_boolean(series)
+
+
+def _is_boolean(series: pl.Series) -> bool:
+    import polars as pl
+
+    return bool(series.dtype == pl.Boolean)
+
+
+def is_text(series: pl.Series) -> bool:
+    """Whether the column is of text."""
+    import polars as pl
+
+    return series.dtype in (pl.String, pl.Categorical, pl.Enum)
+
+
+def _shorten(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:8]))
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

@@ -1,0 +1,172 @@
+"""The data of one fit, chosen from a table and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rectifit.problem import Matrix, Vector
+from rectifit.tables.encoding import (
+    Encoding,
+    find_column,
+    find_example,
+    find_levels,
+    is_numeric,
+    is_text,
+    read_numbers,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Table", "make_table", "without_missing"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Data ready to fit: numbers, their names, and notes on what was left out."""
+
+    X: Matrix
+    y: Vector
+    weights: Vector | None
+    encoding: Encoding
+    target: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of X."""
+        return self.encoding.names
+
+
+def make_table(
+    frame: pl.DataFrame,
+    target: str,
+    *,
+    features: Sequence[str] | None = None,
+    weights: str | None = None,
+    one_hot: Sequence[str] = (),
+    missing: str = "refuse",
+    encoding: Encoding | None = None,
+) -> Table:
+    """Choose and check the columns of a fit.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+    target : str
+        The outcome.
+    features : sequence of str, optional
+        Default: all other columns of numbers; the notes name the rest.
+    weights : str, optional
+        A column of non-negative weights.
+    one_hot : sequence of str
+        Columns to encode as categories, in addition to the features; ("all",) means every column of text.
+    missing : {"refuse", "drop"}
+        What to do with rows that have missing values in a column that is used.
+    encoding : Encoding, optional
+        Of an earlier fit, instead of features and one_hot.
+
+    Returns
+    -------
+    Table
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"rain": [0.0, 2.5, 1.0], "wind": [3, 7, 5], "sky": ["blue", "grey", "grey"]})
+    >>> table = make_table(frame, "rain", one_hot=["sky"])
+    >>> table.names, table.X.tolist()
+    (('wind', 'sky=grey'), [[3.0, 0.0], [7.0, 1.0], [5.0, 1.0]])
+    """
+    reserved = [target] if weights is None else [target, weights]
+    if weights == target:
+        raise ValueError(f"column {target!r} is both target and weights; they must be two columns")
+    for column in reserved:
+        find_column(frame, column)
+    if encoding is None:
+        columns, categories, notes = _choose(frame, reserved, features, one_hot)
+    else:
+        columns, categories, notes = list(encoding.columns), list(encoding.levels), []
+    frame, dropped = without_missing(frame, _unique([*reserved, *columns]), missing)
+    if encoding is None:
+        encoding = Encoding(tuple(columns), {c: find_levels(frame[c]) for c in columns if c in categories})
+        notes += [
+            f"{c!r} has one level only, {levels[0]!r}, and is left out"
+            for c, levels in encoding.levels.items()
+            if len(levels) == 1
+        ]
+    names = encoding.names
+    if not names:
+        raise ValueError("no features are left; at least one column of numbers besides the target is needed")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two features are called {twice!r}; rename one of the columns")
+    w = None if weights is None else read_numbers(frame[weights])
+    if w is not None and (w.min() < 0.0 or w.max() == 0.0):
+        found = f"the negative number {w.min():g}" if w.min() < 0.0 else "only zeros"
+        raise ValueError(f"column {weights!r} has {found}; weights must be non-negative and not all zero")
+    y = read_numbers(frame[target])
+    return Table(encoding.encode(frame), y, w, encoding, target, (*notes, *dropped))
+
+
+def _choose(
+    frame: pl.DataFrame, reserved: Sequence[str], features: Sequence[str] | None, one_hot: Sequence[str]
+) -> tuple[list[str], list[str], list[str]]:
+    """Columns of the features in order, those of them that are categories, and notes on what is left out."""
+    rest = [column for column in frame.columns if column not in reserved]
+    text = [column for column in rest if is_text(frame[column])]
+    categories = text if list(one_hot) == ["all"] else [find_column(frame, column).name for column in one_hot]
+    for column in [*(features or ()), *categories]:
+        if column in reserved:
+            raise ValueError(f"column {column!r} is the target or the weights and cannot be a feature, too")
+    if features is not None:
+        for column in features:
+            find_column(frame, column)
+        return _unique([*features, *categories]), categories, []
+    columns = [c for c in rest if c in categories or is_numeric(frame[c])]
+    notes = []
+    for column in (c for c in rest if c not in columns):
+        if frame[column].null_count() == frame.height:
+            notes.append(f"column {column!r} is empty and left out")
+        else:
+            hint = "; --one-hot would encode it" if column in text else ""
+            example = find_example(frame[column])
+            notes.append(f"column {column!r} is left out because of entries such as {example}{hint}")
+    return columns, categories, notes
+
+
+def without_missing(
+    frame: pl.DataFrame, columns: Iterable[str], missing: str
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Rows with a value in each of the columns, and a note on how many were dropped if that is allowed.
+
+    With missing="refuse", ValueError where there is anything to drop.
+    """
+    import polars as pl
+
+    used = frame.select(find_column(frame, column) for column in columns)
+    is_missing = used.select(
+        (pl.col(name).is_null() | pl.col(name).is_nan()) if dtype.is_float() else pl.col(name).is_null()
+        for name, dtype in used.schema.items()
+    )
+    counts = {name: int(count) for name, count in is_missing.sum().row(0, named=True).items() if count}
+    if not counts:
+        return frame, ()
+    if missing != "drop":
+        found = ", ".join(f"{name!r} ({count:,})" for name, count in counts.items())
+        raise ValueError(
+            f"values are missing in {found}; fill them in, or drop these rows with --missing drop"
+        )
+    kept = frame.filter(~is_missing.select(pl.any_horizontal(pl.all())).to_series())
+    if kept.height == 0:
+        raise ValueError(
+            f"all {frame.height:,} rows have missing values; at least one complete row is needed"
+        )
+    n_dropped = frame.height - kept.height
+    return kept, (f"{n_dropped:,} of {frame.height:,} rows have missing values and are dropped",)
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
