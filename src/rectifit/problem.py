@@ -119,6 +119,11 @@ class Problem:
         weighted = self.root_weight * self.y
         return float(weighted @ weighted)
 
+    def non_positive(self) -> tuple[int, float]:
+        """Number of samples with y <= 0, and their sum of w y^2."""
+        fixed = (self.root_weight * self.y)[~self.positive]
+        return fixed.size, float(fixed @ fixed)
+
     def preactivation(self, beta: npt.ArrayLike, intercept: npt.ArrayLike = 0.0) -> Vector:
         """u = X beta + intercept, in float64. A matrix beta has one column per candidate, and so has u."""
         b = np.asarray(beta, dtype=np.float64)

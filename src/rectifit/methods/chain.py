@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import fields, replace
 from typing import Any
 
@@ -15,12 +14,13 @@ from rectifit.methods.exact import Exact
 from rectifit.methods.gd import GradientDescent
 from rectifit.methods.iterative import Iterative
 from rectifit.methods.multistart import Multistart
-from rectifit.methods.search import TARGET_GAP, Search, Stage
+from rectifit.methods.search import TARGET_GAP, Search, Stage, warn_of_dead_fit
 from rectifit.methods.sgd import StochasticGradientDescent
 from rectifit.methods.shortest import shorten
 from rectifit.methods.sorting import Sorting
 from rectifit.problem import Point, Problem
 from rectifit.progress import Progress
+from rectifit.scale.solve import as_blocks, solve_blocks
 from rectifit.solution import Certificate, Solution
 
 __all__ = ["STAGES", "certify", "solve"]
@@ -69,6 +69,8 @@ def solve(
     Parameters
     ----------
     X : array-like or SciPy sparse matrix of shape (n_samples, n_features)
+        Or data that is read in blocks: a `numpy.memmap`, a dask array or data frame, or what
+        `rectifit.scale.open_parquet` returns, which has its own y; see `rectifit.scale`.
     y : array-like of shape (n_samples,)
     method : str, default="auto"
         Stages joined by +: the first starts from nothing, each next one from the best solution before it.
@@ -123,9 +125,12 @@ def solve(
     >>> bool(abs(solution.beta - beta).max() < 1e-9), solution.certificate.status
     (True, 'optimal')
     """
-    problem = Problem.from_data(X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha)
+    blocks = as_blocks(X, y, sample_weight)
+    data: Any = blocks or Problem.from_data(
+        X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha
+    )
     options = {
-        "n_splits": _check_splits(n_splits, problem.n_samples),
+        "n_splits": _check_splits(n_splits, data.n_samples),
         "k": check_count(k, "k"),
         "n_starts": check_count(n_starts, "n_starts"),
         "max_iter": None if max_iter is None else check_count(max_iter, "max_iter"),
@@ -134,10 +139,23 @@ def solve(
         "eta0": check_number(eta0, "eta0", above=0.0),
         "gamma": check_number(gamma, "gamma"),
         "shrink": check_number(shrink, "shrink", above=0.0, below=1.0),
-        "batch": None if batch is None else check_count(batch, "batch", most=problem.n_samples),
+        "batch": None if batch is None else check_count(batch, "batch", most=data.n_samples),
     }
+    if blocks is not None:
+        return solve_blocks(
+            blocks,
+            method,
+            options,
+            fit_intercept=fit_intercept,
+            alpha=alpha,
+            start=start,
+            n_threads=None if n_jobs is None else _count_threads(n_jobs),
+            verbose=_check_verbose(verbose),
+            random_state=random_state,
+            **_check_limits(time_limit, target_gap),
+        )
     solution = _run(
-        problem,
+        data,
         method,
         make_stages(method, options),
         start,
@@ -218,16 +236,13 @@ def _run(
     verbose: Any,
 ) -> Solution:
     """Check what all methods share, and run the stages."""
-    with Progress(
-        check_count(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0)
-    ) as progress:
+    with Progress(_check_verbose(verbose)) as progress:
         search = Search(
             problem,
-            time_limit=None if time_limit is None else check_number(time_limit, "time_limit", above=0.0),
-            target_gap=None if target_gap is None else check_number(target_gap, "target_gap"),
             random_state=random_state,
             n_threads=_count_threads(n_jobs),
             progress=progress,
+            **_check_limits(time_limit, target_gap),
         )
         if start is not None:
             search.best = _evaluate_start(search, start)
@@ -263,6 +278,17 @@ def _evaluate_start(search: Search, start: Any) -> Point:
     return point
 
 
+def _check_verbose(verbose: Any) -> int:
+    return check_count(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0)
+
+
+def _check_limits(time_limit: Any, target_gap: Any) -> dict[str, float | None]:
+    return {
+        "time_limit": None if time_limit is None else check_number(time_limit, "time_limit", above=0.0),
+        "target_gap": None if target_gap is None else check_number(target_gap, "target_gap"),
+    }
+
+
 def _check_splits(n_splits: Any, n_samples: int) -> int:
     count = check_count(n_splits, "n_splits")
     return count if count == DEFAULT_SPLITS else check_count(n_splits, "n_splits", most=n_samples)
@@ -281,16 +307,7 @@ def _count_threads(n_jobs: Any) -> int:
 
 
 def _warn_if_dead(solution: Solution) -> None:
-    assert solution.problem is not None
-    u = solution.problem.preactivation(solution.beta, solution.intercept)
-    if u.max() > 0.0:
-        return
-    from sklearn.exceptions import ConvergenceWarning
-
-    positive = int(solution.problem.positive.sum())
-    text = (
-        "no outcome is positive, so the zero function is the best fit (a dead neuron)"
-        if positive == 0
-        else f"the fit is the zero function (a dead neuron), although {positive} outcomes are positive"
-    )
-    warnings.warn(text, ConvergenceWarning, stacklevel=3)
+    problem = solution.problem
+    assert problem is not None
+    if problem.preactivation(solution.beta, solution.intercept).max() <= 0.0:
+        warn_of_dead_fit(int(problem.positive.sum()), stacklevel=4)

@@ -6,6 +6,7 @@ Every stage offers its points here, and here the true objective is evaluated.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable
 from functools import cached_property
 from threading import Event
@@ -20,7 +21,7 @@ from rectifit.progress import Progress
 from rectifit.solution import Certificate, Solution, Stop, SurrogateMinimum, TraceRow
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver
 
-__all__ = ["TARGET_GAP", "Halt", "Search", "Stage"]
+__all__ = ["TARGET_GAP", "Halt", "Search", "Stage", "warn_of_dead_fit"]
 
 # Of proofs, where no other gap is asked for.
 TARGET_GAP = 1e-4
@@ -202,6 +203,18 @@ class Search:
             history=history,
             **self.proof,
         )
+
+
+def warn_of_dead_fit(n_positive: int, stacklevel: int) -> None:
+    """Warn that the fit is the zero function."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    text = (
+        "no outcome is positive, so the zero function is the best fit (a dead neuron)"
+        if n_positive == 0
+        else f"the fit is the zero function (a dead neuron), although {n_positive} outcomes are positive"
+    )
+    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)
 
 
 def _generator(random_state: Any) -> np.random.Generator:
