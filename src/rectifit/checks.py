@@ -154,7 +154,7 @@ def check_active(active: object, n_samples: int) -> Mask:
     return np.ascontiguousarray(np.atleast_2d(masks))
 
 
-def check_start(start: Any, problem: Problem) -> tuple[Vector, float]:
+def check_start(start: Any, problem: Any) -> tuple[Vector, float]:
     """A start as (beta, intercept): such a pair, a solution or model that has both, or coefficients alone."""
     if hasattr(start, "beta") and hasattr(start, "intercept"):
         start = (start.beta, start.intercept)

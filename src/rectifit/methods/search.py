@@ -6,6 +6,7 @@ Every stage offers its points here, and here the true objective is evaluated.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable
 from functools import cached_property
 from threading import Event
@@ -21,7 +22,7 @@ from rectifit.progress import Progress
 from rectifit.solution import Certificate, Solution, Stop, SurrogateMinimum, TraceRow
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver
 
-__all__ = ["TARGET_GAP", "Halt", "Search", "Stage"]
+__all__ = ["TARGET_GAP", "Halt", "Search", "Stage", "warn_of_dead_fit"]
 
 # Of proofs, where no other gap is asked for.
 TARGET_GAP = 1e-4
@@ -203,3 +204,16 @@ class Search:
             history=history,
             **self.proof,
         )
+
+
+def warn_of_dead_fit(n_above: int, floor: float, stacklevel: int) -> None:
+    """Warn that the fit is a constant; n_above outcomes are above the floor."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    function, kind = ("zero", "positive") if floor == 0.0 else ("constant", "above the floor")
+    text = (
+        f"no outcome is {kind}, so the {function} function is the best fit (a dead neuron)"
+        if n_above == 0
+        else f"the fit is the {function} function (a dead neuron), although {n_above} outcomes are {kind}"
+    )
+    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)

@@ -29,7 +29,7 @@ from rectifit.problem import Matrix, Vector
 __all__ = ["ArrayBlocks", "Block", "Blocks", "Summary", "blas_threads", "merge_all", "run_blocks"]
 
 # A block of an array holds about so many numbers, a piece of it, worked on at a time, so many.
-BLOCK, PIECE = 1 << 22, 1 << 17
+BLOCK, PIECE = 1 << 22, 1 << 18
 
 
 class Summary(Protocol):
@@ -145,24 +145,23 @@ def blas_threads() -> int:
     return max((int(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
 
 
-def run_blocks(task: Callable[[Block], S], load: Callable[[int], Block], n_blocks: int, n_threads: int) -> S:
-    """Work through blocks on some threads, with one BLAS thread each; every thread holds one block at a time.
+def run_blocks(work: Callable[[int], S], n_blocks: int, n_threads: int) -> S:
+    """Merge work(0), work(1), ... on some threads, with one BLAS thread each.
 
-    Thread k has the blocks k, k + n_threads, ...: neighbours are read at about the same time.
+    Thread k has the blocks k, k + n_threads, ...: neighbours are read at about the same time, and every thread
+    holds one of them and one summary.
     """
     from threadpoolctl import threadpool_limits
 
     n_threads, given_up = max(1, min(n_threads, n_blocks)), Event()
 
     def share(first: int) -> S:
-        total: S | None = None
-        for index in range(first, n_blocks, n_threads):
+        total = work(first)
+        for index in range(first + n_threads, n_blocks, n_threads):
             if given_up.is_set():
                 break
-            summary = task(load(index))
-            total = summary if total is None else total.merge(summary)
-        assert total is not None or given_up.is_set()
-        return total  # type: ignore[return-value]
+            total = total.merge(work(index))
+        return total
 
     with threadpool_limits(1, "blas"):
         if n_threads == 1:
@@ -224,16 +223,17 @@ class ArrayBlocks(Blocks):
         """One pass over the arrays."""
         n_blocks = -(-self.n_samples // self._size)
 
-        def load(index: int) -> Block:
+        def work(index: int) -> S:
             rows = slice(index * self._size, min((index + 1) * self._size, self.n_samples))
-            return Block(
+            block = Block(
                 _read_rows(self._X, rows) if design else None,
                 _read_rows(self._y, rows),
                 None if self._w is None else _read_rows(self._w, rows),
                 rows.start,
             )
+            return task(block)
 
-        return run_blocks(task, load, n_blocks, self._n_threads or blas_threads())
+        return run_blocks(work, n_blocks, self._n_threads or blas_threads())
 
     def limit_threads(self, n_threads: int) -> Blocks:
         """The same arrays, read by so many threads."""

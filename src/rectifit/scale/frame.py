@@ -14,13 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rectifit.problem import Matrix, Vector
-from rectifit.scale.blocks import Block, S
+from rectifit.scale.blocks import Block, merge_all
 from rectifit.surrogate.rows import NOISE, RESOLVED, WELL_CONDITIONED
 
 __all__ = ["Frame", "Sample", "Survey", "SurveyTask", "make_frame"]
-
-Reduce = Callable[[Callable[[Block], S]], S]
-
 
 class Sample(NamedTuple):
     """Some rows in memory: X, y, weights or None, and their numbers."""
@@ -89,7 +86,7 @@ class SurveyTask:
 
     def __call__(self, block: Block) -> Survey:
         """Check the numbers of a block and sum them up."""
-        return _merge_pieces([self._survey(piece) for piece in block.pieces()])
+        return merge_all([self._survey(piece) for piece in block.pieces()])
 
     def _survey(self, piece: Block) -> Survey:
         xp, p = piece.xp, piece.X.shape[1]
@@ -123,7 +120,8 @@ class SurveyTask:
 
     def _sample(self, piece: Block) -> list[Sample]:
         index = np.arange(piece.start, piece.start + piece.n_rows)
-        chosen = np.flatnonzero(_hash(index) < self.share) if self.share < 1.0 else np.arange(index.size)
+        # Never empty: the first row is always in it.
+        chosen = np.flatnonzero((_hash(index) < self.share) | (index == 0))
         if chosen.size == 0:
             return []
         # Rows are copied: a view would keep the block.
@@ -135,13 +133,6 @@ class SurveyTask:
                 index[chosen],
             )
         ]
-
-
-def _merge_pieces(parts: list[Survey]) -> Survey:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total.merge(part)
-    return total
 
 
 def _hash(index: Any) -> Vector:

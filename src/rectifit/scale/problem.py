@@ -11,7 +11,7 @@ import numpy as np
 from rectifit.checks import check_number
 from rectifit.problem import Vector
 from rectifit.scale.blocks import Block, Blocks, S
-from rectifit.scale.frame import SurveyTask, make_frame
+from rectifit.scale.frame import Sample, SurveyTask, make_frame
 from rectifit.scale.sweep import Probe, Rule, Sweep, Swept
 from rectifit.surrogate.bound import solve_gram
 
@@ -92,6 +92,11 @@ class BlockProblem:
         """sum w y^2, the objective of the zero function."""
         return self.survey.total * self.survey.top * self.survey.top
 
+    def shifted(self, floor: float) -> BlockProblem:
+        """The same: fits of data in blocks have the floor 0."""
+        assert floor == 0.0
+        return self
+
     def non_positive(self) -> tuple[int, float]:
         """Number of samples with y <= 0 and their sum of w y^2."""
         fixed = self.survey.fixed * self.survey.top * self.survey.top
@@ -126,7 +131,7 @@ class BlockProblem:
     def surrogate_value(self, active: Rule, beta: Vector, intercept: float = 0.0) -> float:
         """The convex surrogate F_I of an active set given by its rule, by one pass."""
         gamma = self.frame.from_coefficients(beta, intercept)
-        swept = self.sweep([Probe(gamma, active, 0.0)])
+        swept = self.sweep([Probe(gamma, active, -1.0)])
         return (float(swept.values[0]) + self.penalty_at(gamma)) * self.frame.scale**2
 
 
@@ -156,10 +161,8 @@ class _ObjectiveTask:
         return _Sum(total)
 
 
-def merge_samples(parts: list[Any]) -> Any:
+def merge_samples(parts: list[Sample]) -> Sample:
     """Samples of all blocks as one."""
-    from rectifit.scale.frame import Sample
-
     X, y, w, index = zip(*parts, strict=True)
     weights = None if w[0] is None else np.concatenate(w)
     return Sample(np.concatenate(X), np.concatenate(y), weights, np.concatenate(index))

@@ -27,7 +27,6 @@ from rectifit.parallel import workers
 from rectifit.problem import ROUNDING, Mask, Matrix, Problem, Vector
 from rectifit.scale.blocks import Block, blas_threads
 from rectifit.scale.problem import BlockProblem
-from rectifit.scale.ranks import Cut
 from rectifit.scale.sweep import Above, Near, Probe, Rule
 from rectifit.surrogate import SurrogateSolver
 from rectifit.surrogate.bound import allowance, fenchel_gap, mend_slopes, solve_gram
@@ -366,7 +365,3 @@ class BlockSolver:
         self._solved = {id(rule): self._solved[id(rule)] for rule in rules}
         return found
 
-
-def is_empty(rule: Rule) -> bool:
-    """Whether no sample is active."""
-    return isinstance(rule, Cut) and rule.value == math.inf

@@ -42,7 +42,7 @@ Rule = Cut | Above
 
 
 class Probe(NamedTuple):
-    """A surrogate and a point."""
+    """A surrogate, a point, and the distance from their kinks up to which rows are near; below 0: none is."""
 
     gamma: Vector
     rule: Rule
