@@ -8,12 +8,13 @@ import platform
 from importlib.metadata import version
 
 import certificates
+import gpu
 import methods
 import surrogate
 from common import console, yardstick
 from threadpoolctl import threadpool_limits
 
-PARTS = {"surrogate": surrogate.run, "methods": methods.run, "certificates": certificates.run}
+PARTS = {"surrogate": surrogate.run, "methods": methods.run, "certificates": certificates.run, "gpu": gpu.run}
 PACKAGES = ("rectifit", "numpy", "scipy", "scikit-learn", "numba", "piqp", "osqp", "clarabel", "torch")
 
 

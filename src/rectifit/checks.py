@@ -24,8 +24,10 @@ __all__ = [
     "check_random_state",
     "check_start",
     "check_weight",
+    "is_tensor",
     "refuse_text",
     "row_blocks",
+    "to_numpy",
 ]
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -39,6 +41,20 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     size = max(1, BLOCK // max(1, n_columns))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
+
+
+def is_tensor(values: object) -> bool:
+    """Whether it is a torch tensor; torch need not be there."""
+    return type(values).__module__.partition(".")[0] == "torch" and hasattr(values, "detach")
+
+
+def to_numpy(values: Any) -> Any:
+    """A tensor as a NumPy array in host memory, without a copy where it is there; all else as it is."""
+    if not is_tensor(values):
+        return values
+    host = values.detach().cpu()
+    # NumPy has no such type.
+    return (host.float() if str(host.dtype) == "torch.bfloat16" else host).numpy()
 
 
 def check_design(X: Any) -> Any:
@@ -66,7 +82,7 @@ def check_array(values: object, name: str, dimensions: int) -> FloatArray:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked entries; all entries must be present")
     try:
-        array = np.asarray(values)
+        array = np.asarray(to_numpy(values))
     except ValueError:
         raise ValueError(f"{name} is ragged; all of its rows must have the same length") from None
     if array.ndim != dimensions:

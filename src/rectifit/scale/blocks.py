@@ -6,8 +6,8 @@ on the number of rows, so a pass can run on threads, in other processes or on ot
 summaries travel.
 
 Tasks use of a block's arrays only what every array library has (products, `where`, comparisons, boolean
-indexing), under the names in `block.xp`. A block of another library overrides `xp`, `columns`, `lift` and
-`lower`, and all tasks work on it.
+indexing), under the names in `block.xp`. A block of another library overrides `xp` and what makes, reads or
+moves arrays, and all tasks work on it.
 """
 
 from __future__ import annotations
@@ -98,6 +98,18 @@ class Block:
         """sqrt(w) y in float64."""
         y = self.lift(self.y)
         return y if self.w is None else self.root_weight * y
+
+    def product(self, left: Any, right: Any) -> Any:
+        """left'right, a sum over rows."""
+        return left.T @ right
+
+    def row_numbers(self) -> Any:
+        """Numbers of the rows."""
+        return np.arange(self.start, self.start + self.n_rows)
+
+    def bits(self, values: Any) -> Any:
+        """The bits of float64 numbers as whole numbers."""
+        return values.view(np.int64)
 
     def lift(self, array: Any) -> Any:
         """An array in float64 in the namespace of the block."""

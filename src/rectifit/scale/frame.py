@@ -111,7 +111,7 @@ class SurveyTask:
             int(positive.sum()),
             largest,
             top,
-            piece.lower(A.T @ A),
+            piece.lower(piece.product(A, A)),
             piece.lower(v @ A),
             float(squares.sum()),
             float((squares * (v <= 0.0)).sum()),
@@ -119,10 +119,10 @@ class SurveyTask:
         )
 
     def _sample(self, piece: Block) -> list[Sample]:
-        index = np.arange(piece.start, piece.start + piece.n_rows)
+        index = piece.row_numbers()
         # Never empty: the first row is always in it.
-        chosen = np.flatnonzero((_hash(index) < self.share) | (index == 0))
-        if chosen.size == 0:
+        chosen = (_hash(index) < self.share * 2.0**53) | (index == 0)
+        if not bool(chosen.any()):
             return []
         # Rows are copied: a view would keep the block.
         return [
@@ -130,18 +130,21 @@ class SurveyTask:
                 np.array(piece.lower(piece.X[chosen])),
                 np.array(piece.lower(piece.y[chosen]), dtype=np.float64),
                 None if piece.w is None else np.array(piece.lower(piece.w[chosen]), dtype=np.float64),
-                index[chosen],
+                np.array(piece.lower(index[chosen])),
             )
         ]
 
 
-def _hash(index: Any) -> Vector:
-    """A number in [0, 1) for every row number, as good as random (splitmix64)."""
-    with np.errstate(over="ignore"):
-        h = index.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray((h ^ (h >> np.uint64(31))) >> np.uint64(11), dtype=np.float64) * 2.0**-53
+def _hash(index: Any) -> Any:
+    """A whole number below 2^53 for every row number, as good as random (splitmix64).
+
+    Written for signed numbers, the only ones that every array library has: shifts are masked, and the
+    multipliers are those of splitmix64 less 2^64.
+    """
+    h = index * -0x61C8864680B583EB
+    h = (h ^ ((h >> 30) & ((1 << 34) - 1))) * -0x40A7B892E31B1A47
+    h = (h ^ ((h >> 27) & ((1 << 37) - 1))) * -0x6B2FB644ECCEEE15
+    return ((h ^ ((h >> 31) & ((1 << 33) - 1))) >> 11) & ((1 << 53) - 1)
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,7 @@ class _GramTask:
         gram = np.zeros((q, q))
         for piece in block.pieces():
             Z, _ = self.frame.rows(piece)
-            gram += piece.lower(Z.T @ Z)
+            gram += piece.lower(piece.product(Z, Z))
         return _Gram(gram)
 
 

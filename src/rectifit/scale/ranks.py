@@ -51,18 +51,19 @@ class _CountDigits:
     ties: tuple[float, ...] | None = None
 
     def __call__(self, block: Block) -> _Digits:
-        v = np.asarray(block.lower(block.outcomes()), dtype=np.float64)
-        positive = np.flatnonzero(v > 0.0)
+        v = block.outcomes()
+        positive = v > 0.0
+        keys = (block.row_numbers() if self.ties is not None else block.bits(v))[positive]
         v = v[positive]
-        keys = (positive + block.start).astype(np.int64) if self.ties is not None else v.view(np.int64)
         counts = np.zeros((len(self.prefixes), 1 << DIGIT), dtype=np.int64)
-        heads = keys >> (self.shift + DIGIT) if self.shift + DIGIT < 63 else np.zeros_like(keys)
+        # A shift by all bits and more is not defined.
+        heads = keys >> (self.shift + DIGIT) if self.shift + DIGIT < 63 else keys * 0
         digits = (keys >> self.shift) & ((1 << DIGIT) - 1)
         for line, prefix in enumerate(self.prefixes):
             chosen = heads == prefix
             if self.ties is not None:
                 chosen &= v == self.ties[line]
-            counts[line] = np.bincount(digits[chosen], minlength=1 << DIGIT)
+            counts[line] = block.lower(block.xp.bincount(digits[chosen], minlength=1 << DIGIT))
         return _Digits(counts)
 
 

@@ -7,26 +7,34 @@ from typing import Any
 
 import numpy as np
 
-from rectifit.checks import check_start
+from rectifit.checks import check_start, is_tensor
 from rectifit.methods.search import warn_of_dead_fit
 from rectifit.problem import Vector
 from rectifit.progress import Progress
 from rectifit.scale.blocks import ArrayBlocks, Blocks, blas_threads
 from rectifit.scale.methods import BlockAuto, BlockIterative, BlockSearch, BlockSorting
 from rectifit.scale.problem import BlockProblem
+from rectifit.scale.torch_blocks import TorchBlocks
 from rectifit.solution import Solution
 
 __all__ = ["as_blocks", "solve_blocks"]
 
+# Tensors with more numbers than this stay on their accelerator; smaller ones are solved faster by the host.
+LARGE = 1 << 22
 STAGES: dict[str, Any] = {"auto": BlockAuto, "sorting": BlockSorting, "iterative": BlockIterative}
 
 
 def as_blocks(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
-    """Data that is read in blocks: `Blocks`, a mapped file, or a dask collection; None for all else."""
+    """Data that is read in blocks: `Blocks`, a mapped file, a dask collection or a large tensor on an accelerator.
+
+    None for all else: host memory holds it, or soon will.
+    """
     if isinstance(X, Blocks):
         if y is not None or sample_weight is not None:
             raise ValueError("y and sample_weight are given beside blocks that have their own; they must be None")
         return X
+    if is_tensor(X) and X.device.type != "cpu" and X.numel() > LARGE:
+        return TorchBlocks(X, y, sample_weight)
     if isinstance(X, np.memmap):
         return ArrayBlocks(X, y, sample_weight)
     if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):

@@ -170,7 +170,7 @@ class Sweep:
         total.objectives += piece.lower(xp.einsum("ij,ij->i", E, E))
         total.highest = np.maximum(total.highest, piece.lower(xp.amax(U, 1)))
         total.lowest = np.minimum(total.lowest, piece.lower(xp.amin(U, 1)))
-        total.slopes += piece.lower((R * far) @ Z)
+        total.slopes += piece.lower(piece.product((R * far).T, Z))
         self._add_grams(total, piece, Z, far)
         counts = piece.lower(near.sum(1))
         for line in np.flatnonzero(counts):
@@ -184,16 +184,16 @@ class Sweep:
     def _add_grams(total: _Totals, piece: Block, Z: Any, far: Any) -> None:
         k = far.shape[0]
         first = Z[far[k - 1]]
-        total.grams[k - 1] += piece.lower(first.T @ first)
+        total.grams[k - 1] += piece.lower(piece.product(first, first))
         if k == 1:
             return
         enter, leave = far[:-1] & ~far[1:], far[1:] & ~far[:-1]
         for line in range(k - 1):
             rows = Z[enter[line]]
-            total.grams[line] += piece.lower(rows.T @ rows)
+            total.grams[line] += piece.lower(piece.product(rows, rows))
             rows = Z[leave[line]]
             if rows.shape[0] > 0:
-                total.grams[line] -= piece.lower(rows.T @ rows)
+                total.grams[line] -= piece.lower(piece.product(rows, rows))
 
     def _add_near(self, total: _Totals, line: int, Z: Any, v: Any, u: Any, piece: Block) -> None:
         xp, h = piece.xp, self.probes[line].width
@@ -218,7 +218,7 @@ class Sweep:
         residual = u * (u > kink) - v
         total.band_gaps[line] += float((residual * residual + conjugate - slope * u).sum())
         total.band_slopes[line] += piece.lower(half @ Z)
-        total.band_grams[line] += piece.lower((Z.T * curvature) @ Z)
+        total.band_grams[line] += piece.lower(piece.product((Z.T * curvature).T, Z))
 
 
 class _Totals:
