@@ -27,6 +27,7 @@ LARGE = (10_000_000, 100, 2.0)
 # samples, features, k, target in seconds on an H200
 ENUMERATION = (1000, 50, 2, 5.0)
 COMPARED = 100_000
+STARTS = 4096
 
 
 def make_tensors(n: int, p: int, device: Any, seed: int = 0) -> tuple[Any, Any]:
@@ -135,6 +136,14 @@ def enumeration(device: Any, quick: bool) -> None:
         )
         print(f"    {excess(solution.objective, host.objective)}")
         print(f"    {excess(solution.surrogate_objective, host.surrogate_objective)} (least surrogate)")
+    n_starts = STARTS // 16 if quick else STARTS
+    options = {"n_starts": n_starts, "fit_intercept": False}
+    host_seconds, host = seconds_of(lambda: solve(X, y, "multistart", **options), device)
+    seconds, solution = seconds_of(lambda: solve(*tensors, "multistart", **options), device)
+    print(
+        f"multistart, n={n}, p={p}, {n_starts:,} starts: {seconds:.2f} s, the host alone {host_seconds:.2f} s"
+    )
+    print(f"    {excess(solution.objective, host.objective)}")
 
 
 def run(quick: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rectifit.checks import check_count, check_floor, check_number, check_start
+from rectifit.checks import check_count, check_floor, check_number, check_start, is_tensor
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.auto import Auto
 from rectifit.methods.exact import Exact
@@ -174,6 +174,7 @@ def solve(
         random_state,
         n_jobs,
         verbose,
+        X.device if is_tensor(X) and X.device.type != "cpu" else None,
     )
     _warn_if_dead(solution)
     return solution
@@ -264,6 +265,7 @@ def _run(
     random_state: Any,
     n_jobs: Any,
     verbose: Any,
+    device: Any = None,
 ) -> Solution:
     """Check what all methods share, and run the stages; without a floor, estimate it."""
     limits = _check_limits(time_limit, target_gap)
@@ -280,6 +282,7 @@ def _run(
                 random_state=random_state,
                 n_threads=n_threads,
                 progress=progress,
+                device=device,
             )
             if start is not None:
                 search.best = _evaluate_start(search, start[0], start[1] - floor)

@@ -2,6 +2,8 @@
 
 The active set of a start depends on its direction only, so the random starts are directions: uniform where
 all columns have the same length, which makes the result independent of the units of the columns.
+
+With an accelerator all starts go there together, and the best ends are followed by the exact solver.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ __all__ = ["Multistart"]
 MAX_ITER = 100
 # Starts that go together, where all rows are in the compiled kernel; fixed, whatever the number of threads.
 TOGETHER = 16
+# Ends of paths on an accelerator that are followed further.
+ENDS = 16
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Multistart:
     def run(self, search: Search) -> Stop:
         """Follow all starts, on several threads if there are."""
         problem, starts = search.problem, self._starts(search)
+        if search.device is not None:
+            starts = self._follow_batched(search, starts)
         size = TOGETHER if search.solver.batch > 1 else 1
         groups = [starts[e : e + size] for e in range(0, len(starts), size)]
         solvers: SimpleQueue[SurrogateSolver] = SimpleQueue()
@@ -66,6 +72,25 @@ class Multistart:
             search.report(done + 1, len(groups))
             search.check()
         return Stop.STARTS
+
+    def _follow_batched(
+        self, search: Search, starts: list[tuple[Vector, float]]
+    ) -> list[tuple[Vector, float]]:
+        """Where the best paths from all starts end."""
+        problem, batch = search.problem, Batch.evaluate(search.problem, starts)
+        descents = descend_together(
+            problem,
+            search.batched,
+            problem.active_at(batch.u).T,
+            batch.objectives,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            visited=set(),
+            is_over=search.is_over,
+        )
+        search.n_surrogates += descents.finds.n_surrogates
+        ends = sorted(descents.ends, key=lambda end: end.objective)[:ENDS]
+        return [(end.beta, end.intercept) for end in ends] or starts[:1]
 
     def _starts(self, search: Search) -> list[tuple[Vector, float]]:
         starts = [] if search.best is None else [(search.best.beta, search.best.intercept)]

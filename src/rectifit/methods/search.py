@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable
 from functools import cached_property
 from threading import Event
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from rectifit.problem import Mask, Point, Problem, Vector
 from rectifit.progress import Progress
 from rectifit.solution import Certificate, Solution, Stop, SurrogateMinimum, TraceRow
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver
+
+if TYPE_CHECKING:
+    from rectifit.scale.batched import BatchedSolver
 
 __all__ = ["TARGET_GAP", "Halt", "Search", "Stage", "warn_of_dead_fit"]
 
@@ -55,8 +58,11 @@ class Search:
         random_state: Any = None,
         n_threads: int = 1,
         progress: Progress | None = None,
+        device: Any = None,
     ) -> None:
         self.problem = problem
+        # An accelerator, for stages that have thousands of surrogates to minimise.
+        self.device = device
         self.target_gap = target_gap
         self.n_threads = n_threads
         self.rng = check_random_state(random_state)
@@ -79,6 +85,13 @@ class Search:
     def solver(self) -> SurrogateSolver:
         """Made when a stage asks for it: gradient methods need none."""
         return SurrogateSolver(self.problem)
+
+    @cached_property
+    def batched(self) -> BatchedSolver:
+        """The solver on the accelerator."""
+        from rectifit.scale.batched import BatchedSolver
+
+        return BatchedSolver(self.solver, self.device)
 
     def run(self, stages: Iterable[tuple[str, Stage]]) -> Stop:
         """Run one stage after another, until one is stopped from outside."""
