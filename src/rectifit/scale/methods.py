@@ -110,7 +110,8 @@ def solve_splits(search: BlockSearch, n_splits: int) -> list[Found]:
     rules = split_rules(problem, n_splits)
     distinct = list(dict.fromkeys(rule for rule in rules if rule != NONE))
     search.check()
-    answers = dict(zip(distinct, solver.solve(distinct, solver.foretell(distinct)), strict=True)) if distinct else {}
+    minima = solver.solve(distinct, solver.foretell(distinct)) if distinct else []
+    answers: dict[Rule, Found] = dict(zip(distinct, minima, strict=True))
     total = problem.total
     # Without active samples every piece is smallest at u <= 0.
     zero = np.zeros(problem.frame.n_directions)

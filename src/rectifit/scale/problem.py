@@ -12,7 +12,7 @@ from rectifit.checks import check_number
 from rectifit.problem import Vector
 from rectifit.scale.blocks import Block, Blocks, S
 from rectifit.scale.frame import Sample, SurveyTask, make_frame
-from rectifit.scale.sweep import Probe, Rule, Sweep, Swept
+from rectifit.scale.sweep import Above, Probe, Rule, Sweep, Swept
 from rectifit.surrogate.bound import solve_gram
 
 __all__ = ["BlockProblem", "merge_samples"]
@@ -119,15 +119,18 @@ class BlockProblem:
 
     def objective(self, beta: Any, intercept: float = 0.0) -> float:
         """The true objective L, by one pass."""
-        return float(self.reduce(_ObjectiveTask(np.asarray(beta, dtype=np.float64), intercept)).total) + float(
-            self.alpha * np.square(beta).sum()
-        )
+        b = np.asarray(beta, dtype=np.float64)
+        return self.reduce(_ObjectiveTask(b, intercept)).total + float(self.alpha * np.square(b).sum())
 
     def surrogate_value(self, active: Rule, beta: Vector, intercept: float = 0.0) -> float:
         """The convex surrogate F_I of an active set given by its rule, by one pass."""
-        gamma = self.frame.from_coefficients(beta, intercept)
-        swept = self.sweep([Probe(gamma, active, -1.0)])
-        return (float(swept.values[0]) + self.penalty_at(gamma)) * self.frame.scale**2
+        # From the coefficients themselves: working coordinates may not have all of their digits.
+        plain = self.frame.plain()
+        if isinstance(active, Above):
+            active = Above((self.frame.T @ active.gamma) / plain.unit, active.zero)
+        probe = Probe(plain.from_coefficients(beta, intercept), active, -1.0)
+        value = float(self.reduce(Sweep(plain, (probe,), 0)).values[0])
+        return value * self.frame.scale**2 + float(self.alpha * np.square(beta).sum())
 
 
 @dataclass(frozen=True)

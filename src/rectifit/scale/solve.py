@@ -25,7 +25,9 @@ def as_blocks(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
     """Data that is read in blocks: `Blocks`, a mapped file, or a dask collection; None for all else."""
     if isinstance(X, Blocks):
         if y is not None or sample_weight is not None:
-            raise ValueError("y and sample_weight are given beside blocks that have their own; they must be None")
+            raise ValueError(
+                "y or sample_weight is given beside blocks that have their own; both must be None"
+            )
         return X
     if isinstance(X, np.memmap):
         return ArrayBlocks(X, y, sample_weight)
@@ -52,6 +54,7 @@ def solve_blocks(
     stages = _make_stages(method, options)
     if n_threads is not None:
         blocks = blocks.limit_threads(n_threads)
+    threads = n_threads or blas_threads()
     with Progress(verbose) as progress:
         problem = BlockProblem(
             blocks,
@@ -59,7 +62,7 @@ def solve_blocks(
             alpha=alpha,
             on_pass=lambda n: progress.update("passes over the data", n, None),
         )
-        search = BlockSearch(problem, n_threads=n_threads or blas_threads(), progress=progress, **search_options)
+        search = BlockSearch(problem, n_threads=threads, progress=progress, **search_options)
         if start is not None:
             search.at = search.look([_check_start(problem, start)])[0]
             search.best = search.evaluate(*problem.frame.coefficients(search.at.gamma))
@@ -78,10 +81,11 @@ def _make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Any]]:
         if name not in STAGES:
             known = ", ".join(map(repr, STAGES))
             raise ValueError(
-                f"method is {method!r} with stage {name!r}; for data read in blocks stages are {known}, joined by '+'"
+                f"method is {method!r} with stage {name!r}; for data read in blocks they are {known}"
             )
         own = {f.name for f in fields(STAGES[name])}
-        stages.append((name, STAGES[name](**{k: v for k, v in options.items() if k in own and v is not None})))
+        chosen = {key: value for key, value in options.items() if key in own and value is not None}
+        stages.append((name, STAGES[name](**chosen)))
     return stages
 
 

@@ -5,11 +5,11 @@ A surrogate begins where a sample of the rows, kept in memory, has its minimum. 
 * with few near rows the model (far quadratic) + (near pieces) is minimised exactly by the compiled kernel, as
   in `rectifit.surrogate.array`: if no far row changes sides on the way, that is the minimum;
 * with too many, a Newton step is made on the surrogate with smoothed kinks. Kinks are smoothed over the
-  distance that the rows are expected to move still, and where many rows have kinks, that is as good as smooth.
+  distance that the rows are expected to move still; so many kinks together are as good as smooth.
 
 The next pass looks where that led. No pass is spent on proof: the slopes of the model's minimum are a dual
-vector for the point that was read, so every pass gives the value at its point and a lower bound of the minimum
-(see `rectifit.surrogate.bound`), and when they agree it is done.
+vector for the point that was read, so every pass gives the value at its point and a lower bound of the
+minimum (see `rectifit.surrogate.bound`), and when they agree it is done.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from rectifit.parallel import workers
 from rectifit.problem import ROUNDING, Mask, Matrix, Problem, Vector
 from rectifit.scale.blocks import Block, blas_threads
 from rectifit.scale.problem import BlockProblem
-from rectifit.scale.sweep import Above, Near, Probe, Rule
+from rectifit.scale.sweep import Above, Near, Probe, Rule, Swept
 from rectifit.surrogate import SurrogateSolver
 from rectifit.surrogate.bound import allowance, fenchel_gap, mend_slopes, solve_gram
 
 __all__ = ["BlockSolver", "Found", "Start"]
 
-# Near rows sought: at least so many, or so many per direction; up to twice as many are kept. From some turn on
-# they double, as long as they hold at most so many numbers.
+# Near rows sought: at least so many, or so many per direction; up to twice as many are kept. From some turn
+# on they double, as long as they hold at most so many numbers.
 NEAR_LEAST, NEAR_FACTOR, DOUBLING, NEAR_MOST = 1000, 25, 6, 1 << 23
 MAX_TURNS = 60
 # A loss below this share of sum y^2 is polished once more; one below the second is rounding.
@@ -92,7 +92,7 @@ class Found:
 class View:
     """What a pass has seen of one surrogate; slope and Gram matrix include the ridge."""
 
-    value: float
+    seen: Found
     slope: Vector
     gram: Matrix
     band_slope: Vector
@@ -153,7 +153,8 @@ class BlockSolver:
         q, m = self.problem.frame.n_directions, self._v.size
         if self._sample_solver is None:
             gamma = self.problem.least_squares()
-            return [Start(gamma if bases is None else base.gamma, self._length(gamma)) for base in bases or rules]
+            gammas = [gamma for _ in rules] if bases is None else [base.gamma for base in bases]
+            return [Start(g, self._length(gamma)) for g in gammas]
         if bases is not None:
             before = self._minimise_sample([base.rule for base in bases])
             after = self._minimise_sample(rules)
@@ -182,39 +183,38 @@ class BlockSolver:
                 swept = problem.sweep(probes, cap=max(2 * self._target(ask.turn) for ask in waiting))
                 grams = swept.gram()
 
-                def advance(line: int, waiting: list[Ask] = waiting) -> None:
-                    ask = waiting[line]
-                    ridge = self.problem.ridge
-                    penalty = self.problem.penalty_at(ask.gamma)
-                    view = View(
-                        float(swept.values[line]) + penalty,
-                        2.0 * (swept.slopes[line] + ridge @ ask.gamma),
-                        grams[line] + ridge,
-                        2.0 * swept.band_slopes[line],
-                        swept.band_grams[line],
-                        float(swept.band_gaps[line]),
-                        swept.near_rows(line, ask.gamma.size),
-                    )
-                    seen = Found(
-                        ask.rule,
-                        ask.gamma,
-                        view.value,
-                        math.inf,
-                        float(swept.objectives[line]) + penalty,
-                        max(float(swept.highest[line]), -float(swept.lowest[line])),
-                        float(swept.highest[line]),
-                        int(swept.n_changed[line]),
-                        ask.turn + 1,
-                        False,
-                    )
-                    self._advance(ask, view, seen)
-
-                list(mapped(advance, range(len(waiting))))
+                views = [self._view(ask, swept, grams[e], e) for e, ask in enumerate(waiting)]
+                list(mapped(self._advance, waiting, views))
         return [self._finish(ask) for ask in asks]
 
-    def _advance(self, ask: Ask, view: View, seen: Found) -> None:
+    def _view(self, ask: Ask, swept: Swept, gram: Matrix, line: int) -> View:
+        """What the pass has seen of one surrogate."""
+        problem, penalty = self.problem, self.problem.penalty_at(ask.gamma)
+        seen = Found(
+            ask.rule,
+            ask.gamma,
+            float(swept.values[line]) + penalty,
+            math.inf,
+            float(swept.objectives[line]) + penalty,
+            max(float(swept.highest[line]), -float(swept.lowest[line])),
+            float(swept.highest[line]),
+            int(swept.n_changed[line]),
+            ask.turn + 1,
+            False,
+        )
+        return View(
+            seen,
+            2.0 * (swept.slopes[line] + problem.ridge @ ask.gamma),
+            gram + problem.ridge,
+            2.0 * swept.band_slopes[line],
+            swept.band_grams[line],
+            float(swept.band_gaps[line]),
+            swept.near_rows(line, ask.gamma.size),
+        )
+
+    def _advance(self, ask: Ask, view: View) -> None:
         """Judge the point of the pass and choose the next one."""
-        total = self.problem.total
+        total, seen = self.problem.total, view.seen
         step = self._exact_step(ask, view) if view.near is not None else self._smooth_step(ask, view)
         ask.turn += 1
         ask.lowest = max(ask.lowest, seen.value - step.loss - self._allowance(seen, step))
@@ -311,7 +311,7 @@ class BlockSolver:
         return int(min(wanted, max(NEAR_MOST // q, NEAR_FACTOR * q)))
 
     def _width(self, rule: Rule, start: Start, n_near: int) -> float:
-        """The distance from their kinks up to which rows are near: so many rows, or all that may still cross."""
+        """The distance from their kinks up to which rows are near: so many rows, or all that may cross."""
         n, m = self.problem.n_samples, self._v.size
         if n <= n_near:
             return math.inf
@@ -364,4 +364,3 @@ class BlockSolver:
         found = [self._solved[id(rule)][1] for rule in rules]
         self._solved = {id(rule): self._solved[id(rule)] for rule in rules}
         return found
-
