@@ -128,8 +128,10 @@ def follow(search: BlockSearch, points: Sequence[Found], max_iter: int, tol: flo
     paths = list(points)
     for t in range(max_iter):
         search.check()
-        rules = [Above(path.gamma, path.zero) for path in paths]
-        found = solver.solve(rules, solver.foretell(rules, paths))
+        rules = [
+            Above(path.gamma, path.zero) if path.ahead is None else path.ahead.seen.rule for path in paths
+        ]
+        found = solver.solve(rules, solver.foretell(rules, paths), ahead=True)
         search.gather(found)
         search.report(t + 1, max_iter)
         going = []
