@@ -7,6 +7,7 @@ from rectifit.datasets import make_relu
 from rectifit.methods.sorting import split_sets
 from rectifit.scale import ArrayBlocks, BlockProblem, BlockSolver, open_parquet
 from rectifit.scale import problem as block_problem
+from rectifit.scale import solve as block_solve
 from rectifit.scale import solver as block_solver
 from rectifit.scale.methods import ALL, NONE, split_rules
 from rectifit.scale.sweep import Above
@@ -244,6 +245,23 @@ def test_errors():
         solve(ArrayBlocks(X, y, 0 * y), None)
     with pytest.raises(ValueError, match="y has 3 entries but X has 4 rows"):
         ArrayBlocks(X, y[:3])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_large_arrays_are_fitted_in_blocks(seed, monkeypatch):
+    X, y, w, options = make(seed)
+    memory = solve(X, y, "sorting+iterative", sample_weight=w, **options)
+    monkeypatch.setattr(block_solve, "LARGE", 1)
+    monkeypatch.setattr(block_solve, "LONG", 0)
+    found = solve(X, y, "sorting+iterative", sample_weight=w, **options)
+    # The solution has its data and masks, like any other.
+    assert isinstance(found.problem, Problem)
+    assert found.surrogate.active.shape == y.shape
+    assert_same(found, memory)
+    model = ReLURegressor("sorting+iterative", **options).fit(X, y, sample_weight=w)
+    assert model.active_.shape == y.shape
+    # Stages that need the data at hand have it.
+    assert solve(X, y, "gd", sample_weight=w, **options).problem is not None
 
 
 def test_start_and_time_limit():

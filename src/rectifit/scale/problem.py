@@ -17,8 +17,9 @@ from rectifit.surrogate.bound import solve_gram
 
 __all__ = ["BlockProblem", "merge_samples"]
 
-# Rows kept in memory: about so many per direction, and at least and at most so many.
-SAMPLE_FACTOR, SAMPLE_LEAST, SAMPLE_MOST = 200, 5000, 40_000
+# Rows kept in memory: about so many per direction, and at least so many, as long as they hold at most so many
+# numbers.
+SAMPLE_FACTOR, SAMPLE_LEAST, SAMPLE_MOST = 200, 5000, 1 << 23
 
 
 class BlockProblem:
@@ -55,7 +56,7 @@ class BlockProblem:
         self.n_passes = 0
         self._on_pass = on_pass
         n, p = blocks.n_samples, blocks.n_features
-        wanted = min(max(SAMPLE_FACTOR * (p + 1), SAMPLE_LEAST), SAMPLE_MOST)
+        wanted = min(max(SAMPLE_FACTOR * (p + 1), SAMPLE_LEAST), max(SAMPLE_MOST // p, 2 * (p + 1)))
         self.survey = self.reduce(SurveyTask(self.fit_intercept, wanted / n))
         if self.survey.n_weighted == 0:
             raise ValueError("sample_weight is zero everywhere; at least one weight must be positive")

@@ -42,8 +42,8 @@ POLISH, FINE = 1e-11, 1e-17
 # Share of a step by which rows are expected to move after it: of a smooth step, of one with near rows, and of
 # the step from one active set to the next that the sample foretells.
 AFTER_SMOOTH, AFTER_EXACT, AFTER_SAMPLE = 0.3, 0.2, 0.3
-# Surrogates in one pass: their Gram matrices are in memory together.
-TOGETHER = 16
+# Surrogates in one pass: at most so many, and so many numbers in their Gram matrices.
+TOGETHER, NUMBERS = 16, 1 << 25
 # The rows of the sample from which the density of kinks is read.
 TELLING = 20
 NARROWEST = 1e-13
@@ -155,8 +155,9 @@ class BlockSolver:
         iterative method goes on with, which saves the first pass there.
         """
         found: list[Found] = []
-        for e in range(0, len(rules), TOGETHER):
-            found += self._solve(rules[e : e + TOGETHER], starts[e : e + TOGETHER], ahead)
+        size = max(1, min(TOGETHER, NUMBERS // self.problem.frame.n_directions**2))
+        for e in range(0, len(rules), size):
+            found += self._solve(rules[e : e + size], starts[e : e + size], ahead)
         return found
 
     def foretell(self, rules: Sequence[Rule], bases: Sequence[Found] | None = None) -> list[Start]:
@@ -342,7 +343,7 @@ class BlockSolver:
         """Near rows wanted."""
         q = self.problem.frame.n_directions
         wanted = max(NEAR_LEAST, NEAR_FACTOR * q) * 2 ** max(0, turn - DOUBLING)
-        return int(min(wanted, max(NEAR_MOST // q, NEAR_FACTOR * q)))
+        return int(min(wanted, max(NEAR_MOST // q, 10 * q)))
 
     def _width(self, rule: Rule, start: Start, n_near: int) -> float:
         """The distance from their kinks up to which rows are near: so many rows, or all that may cross."""
