@@ -22,7 +22,7 @@ from rectifit.methods.sorting import Sorting
 from rectifit.parallel import count_threads
 from rectifit.problem import Point, Problem, Vector
 from rectifit.progress import Progress
-from rectifit.scale.solve import as_blocks, solve_blocks
+from rectifit.scale.solve import as_blocks, is_large, solve_blocks, solve_large
 from rectifit.solution import Certificate, Solution
 
 __all__ = ["STAGES", "certify", "solve"]
@@ -111,7 +111,8 @@ def solve(
     random_state : int, numpy Generator or RandomState, optional
         Of the random starts and batches; without it, always the same.
     n_jobs : int, optional
-        Threads of "approximation", "multistart" and "exact"; -1: all processors.
+        Threads of "approximation", "multistart" and "exact", and of large data in any method that reads it in
+        blocks; -1: all processors. Default: one, and in blocks as many as BLAS may use.
     verbose : int, default=0
         1 shows progress on a terminal.
 
@@ -148,21 +149,19 @@ def solve(
         "shrink": check_number(shrink, "shrink", above=0.0, below=1.0),
         "batch": None if batch is None else check_count(batch, "batch", most=data.n_samples),
     }
-    if blocks is not None:
-        if floor != 0.0:
-            raise ValueError(f"floor is {floor!r}; for data read in blocks it must be 0")
-        return solve_blocks(
-            blocks,
-            method,
-            options,
-            fit_intercept=fit_intercept,
-            alpha=alpha,
-            start=start,
-            n_threads=None if n_jobs is None else count_threads(n_jobs),
-            verbose=_check_verbose(verbose),
-            random_state=random_state,
+    if blocks is not None and floor != 0.0:
+        raise ValueError(f"floor is {floor!r}; for data read in blocks it must be 0")
+    if blocks is not None or (floor == 0.0 and is_large(data, method)):
+        shared: dict[str, Any] = {
+            "start": start,
+            "n_threads": None if n_jobs is None else count_threads(n_jobs),
+            "verbose": _check_verbose(verbose),
+            "random_state": random_state,
             **_check_limits(time_limit, target_gap),
-        )
+        }
+        if blocks is None:
+            return solve_large(data, method, options, **shared)
+        return solve_blocks(blocks, method, options, fit_intercept=fit_intercept, alpha=alpha, **shared)
     solution = _run(
         data,
         method,

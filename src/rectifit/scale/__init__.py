@@ -6,4 +6,13 @@ from rectifit.scale.problem import BlockProblem
 from rectifit.scale.solver import BlockSolver
 from rectifit.scale.torch_blocks import TorchBlocks
 
-__all__ = ["ArrayBlocks", "Block", "BlockProblem", "BlockSolver", "Blocks", "ParquetBlocks", "TorchBlocks", "open_parquet"]
+__all__ = [
+    "ArrayBlocks",
+    "Block",
+    "BlockProblem",
+    "BlockSolver",
+    "Blocks",
+    "ParquetBlocks",
+    "TorchBlocks",
+    "open_parquet",
+]

@@ -154,14 +154,16 @@ def blas_threads() -> int:
     """Threads that products of matrices may use now: what the environment or `threadpool_limits` allows."""
     from threadpoolctl import threadpool_info
 
-    return max((int(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
+    return max(
+        (int(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"), default=1
+    )
 
 
 def run_blocks(work: Callable[[int], S], n_blocks: int, n_threads: int) -> S:
     """Merge work(0), work(1), ... on some threads, with one BLAS thread each.
 
-    Thread k has the blocks k, k + n_threads, ...: neighbours are read at about the same time, and every thread
-    holds one of them and one summary.
+    Thread k has the blocks k, k + n_threads, ...: neighbours are read at about the same time, and every
+    thread holds one of them and one summary.
     """
     from threadpoolctl import threadpool_limits
 
@@ -220,7 +222,7 @@ class ArrayBlocks(Blocks):
         if not isinstance(X, np.ndarray):
             X = check_array(X, "X", dimensions=2)
         if X.ndim != 2 or X.size == 0:
-            raise ValueError(f"X has shape {X.shape}; it must be a table with at least one row and one column")
+            raise ValueError(f"X has shape {X.shape}; it must be a table with rows and columns")
         if X.dtype.kind not in "fiub":
             raise TypeError(f"X has dtype {X.dtype}; it must be real numbers")
         self.n_samples, self.n_features = X.shape
@@ -253,7 +255,7 @@ class ArrayBlocks(Blocks):
 
 
 def _column(values: Any, name: str, n_samples: int) -> Any:
-    """One number per row; what lies in a file stays there, and its numbers are looked at in the first pass."""
+    """One number per row; what lies in a file stays there, and is looked at in the first pass."""
     if not isinstance(values, np.ndarray):
         values = check_array(values, name, dimensions=1)
     if values.ndim != 1:

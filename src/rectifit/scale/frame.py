@@ -19,6 +19,7 @@ from rectifit.surrogate.rows import NOISE, RESOLVED, WELL_CONDITIONED
 
 __all__ = ["Frame", "Sample", "Survey", "SurveyTask", "make_frame"]
 
+
 class Sample(NamedTuple):
     """Some rows in memory: X, y, weights or None, and their numbers."""
 
@@ -155,11 +156,13 @@ class Frame:
     ----------
     T : (n_columns, n_directions), from working coordinates to coefficients over `scale`, the intercept last
     diagonal : the diagonal of T where it is a diagonal matrix
+    unit : one over the largest entry of every column
     scale : s, a power of two
     """
 
     T: Matrix
     diagonal: Vector | None
+    unit: Vector
     scale: float
     fit_intercept: bool
 
@@ -185,7 +188,11 @@ class Frame:
         b = (np.append(beta, intercept) if self.fit_intercept else np.asarray(beta)) / self.scale
         if self.diagonal is not None:
             return b / self.diagonal
-        return np.asarray(np.linalg.lstsq(self.T, b, rcond=None)[0])
+        return np.asarray(np.linalg.lstsq(self.T / self.unit[:, None], b / self.unit, rcond=None)[0])
+
+    def plain(self) -> Frame:
+        """Coordinates of which every coefficient is one, up to its unit."""
+        return Frame(np.diag(self.unit), self.unit, self.unit, self.scale, self.fit_intercept)
 
 
 @dataclass(frozen=True)
@@ -219,7 +226,7 @@ def make_frame(
     shrink = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
     diagonal = unit * shrink
     gram = survey.gram * np.outer(shrink, shrink)
-    frame = Frame(np.diag(diagonal), diagonal, scale, fit_intercept)
+    frame = Frame(np.diag(diagonal), diagonal, unit, scale, fit_intercept)
 
     def stiffness() -> Matrix:
         return np.asarray(gram + frame.T.T @ (penalty[:, None] * frame.T))
@@ -238,6 +245,6 @@ def make_frame(
         if attempt > 0 and keep.all() and values[0] > 0.1 * values[-1]:
             break
         stretch = 1.0 / np.sqrt(np.maximum(values[keep], RESOLVED * values[-1]))
-        frame = Frame(frame.T @ (vectors[:, keep] * stretch), None, scale, fit_intercept)
+        frame = Frame(frame.T @ (vectors[:, keep] * stretch), None, unit, scale, fit_intercept)
         gram = reduce(_GramTask(frame)).gram
     return frame, gram

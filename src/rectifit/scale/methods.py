@@ -110,7 +110,8 @@ def solve_splits(search: BlockSearch, n_splits: int) -> list[Found]:
     rules = split_rules(problem, n_splits)
     distinct = list(dict.fromkeys(rule for rule in rules if rule != NONE))
     search.check()
-    answers = dict(zip(distinct, solver.solve(distinct, solver.foretell(distinct)), strict=True)) if distinct else {}
+    minima = solver.solve(distinct, solver.foretell(distinct)) if distinct else []
+    answers: dict[Rule, Found] = dict(zip(distinct, minima, strict=True))
     total = problem.total
     # Without active samples every piece is smallest at u <= 0.
     zero = np.zeros(problem.frame.n_directions)
@@ -127,8 +128,10 @@ def follow(search: BlockSearch, points: Sequence[Found], max_iter: int, tol: flo
     paths = list(points)
     for t in range(max_iter):
         search.check()
-        rules = [Above(path.gamma, path.zero) for path in paths]
-        found = solver.solve(rules, solver.foretell(rules, paths))
+        rules = [
+            Above(path.gamma, path.zero) if path.ahead is None else path.ahead.seen.rule for path in paths
+        ]
+        found = solver.solve(rules, solver.foretell(rules, paths), ahead=True)
         search.gather(found)
         search.report(t + 1, max_iter)
         going = []

@@ -81,7 +81,7 @@ class ParquetBlocks(Blocks):
                     start += rows
         assert features is not None
         if start == 0 or not features:
-            raise ValueError(f"X has shape ({start}, {len(features)}) and is empty; at least one entry is needed")
+            raise ValueError(f"X has shape ({start}, {len(features)}) and is empty; rows are needed")
         self.feature_names = tuple(features)
         self.n_samples, self.n_features = start, len(features)
         self.has_weights = weights is not None
@@ -151,5 +151,5 @@ def _import_reader() -> Any:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise ImportError("reading Parquet in blocks needs pyarrow: pip install 'rectifit[parquet]'") from None
+        raise ImportError("Parquet in blocks needs pyarrow: pip install 'rectifit[parquet]'") from None
     return pyarrow.parquet

@@ -12,13 +12,14 @@ from rectifit.checks import check_number
 from rectifit.problem import Vector
 from rectifit.scale.blocks import Block, Blocks, S
 from rectifit.scale.frame import Sample, SurveyTask, make_frame
-from rectifit.scale.sweep import Probe, Rule, Sweep, Swept
+from rectifit.scale.sweep import Above, Probe, Rule, Sweep, Swept
 from rectifit.surrogate.bound import solve_gram
 
 __all__ = ["BlockProblem", "merge_samples"]
 
-# Rows kept in memory: about so many per direction, and at least and at most so many.
-SAMPLE_FACTOR, SAMPLE_LEAST, SAMPLE_MOST = 200, 5000, 40_000
+# Rows kept in memory: about so many per direction, and at least so many, as long as they hold at most so many
+# numbers.
+SAMPLE_FACTOR, SAMPLE_LEAST, SAMPLE_MOST = 200, 5000, 1 << 23
 
 
 class BlockProblem:
@@ -55,7 +56,7 @@ class BlockProblem:
         self.n_passes = 0
         self._on_pass = on_pass
         n, p = blocks.n_samples, blocks.n_features
-        wanted = min(max(SAMPLE_FACTOR * (p + 1), SAMPLE_LEAST), SAMPLE_MOST)
+        wanted = min(max(SAMPLE_FACTOR * (p + 1), SAMPLE_LEAST), max(SAMPLE_MOST // p, 2 * (p + 1)))
         self.survey = self.reduce(SurveyTask(self.fit_intercept, wanted / n))
         if self.survey.n_weighted == 0:
             raise ValueError("sample_weight is zero everywhere; at least one weight must be positive")
@@ -124,15 +125,18 @@ class BlockProblem:
 
     def objective(self, beta: Any, intercept: float = 0.0) -> float:
         """The true objective L, by one pass."""
-        return float(self.reduce(_ObjectiveTask(np.asarray(beta, dtype=np.float64), intercept)).total) + float(
-            self.alpha * np.square(beta).sum()
-        )
+        b = np.asarray(beta, dtype=np.float64)
+        return self.reduce(_ObjectiveTask(b, intercept)).total + float(self.alpha * np.square(b).sum())
 
     def surrogate_value(self, active: Rule, beta: Vector, intercept: float = 0.0) -> float:
         """The convex surrogate F_I of an active set given by its rule, by one pass."""
-        gamma = self.frame.from_coefficients(beta, intercept)
-        swept = self.sweep([Probe(gamma, active, -1.0)])
-        return (float(swept.values[0]) + self.penalty_at(gamma)) * self.frame.scale**2
+        # From the coefficients themselves: working coordinates may not have all of their digits.
+        plain = self.frame.plain()
+        if isinstance(active, Above):
+            active = Above((self.frame.T @ active.gamma) / plain.unit, active.zero)
+        probe = Probe(plain.from_coefficients(beta, intercept), active, -1.0)
+        value = float(self.reduce(Sweep(plain, (probe,), 0)).values[0])
+        return value * self.frame.scale**2 + float(self.alpha * np.square(beta).sum())
 
 
 @dataclass(frozen=True)

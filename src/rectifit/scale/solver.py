@@ -5,11 +5,11 @@ A surrogate begins where a sample of the rows, kept in memory, has its minimum. 
 * with few near rows the model (far quadratic) + (near pieces) is minimised exactly by the compiled kernel, as
   in `rectifit.surrogate.array`: if no far row changes sides on the way, that is the minimum;
 * with too many, a Newton step is made on the surrogate with smoothed kinks. Kinks are smoothed over the
-  distance that the rows are expected to move still, and where many rows have kinks, that is as good as smooth.
+  distance that the rows are expected to move still; so many kinks together are as good as smooth.
 
 The next pass looks where that led. No pass is spent on proof: the slopes of the model's minimum are a dual
-vector for the point that was read, so every pass gives the value at its point and a lower bound of the minimum
-(see `rectifit.surrogate.bound`), and when they agree it is done.
+vector for the point that was read, so every pass gives the value at its point and a lower bound of the
+minimum (see `rectifit.surrogate.bound`), and when they agree it is done.
 """
 
 from __future__ import annotations
@@ -27,33 +27,34 @@ from rectifit.parallel import workers
 from rectifit.problem import ROUNDING, Mask, Matrix, Problem, Vector
 from rectifit.scale.blocks import Block, blas_threads
 from rectifit.scale.problem import BlockProblem
-from rectifit.scale.sweep import Above, Near, Probe, Rule
+from rectifit.scale.sweep import Above, Near, Probe, Rule, Swept
 from rectifit.surrogate import SurrogateSolver
 from rectifit.surrogate.bound import allowance, fenchel_gap, mend_slopes, solve_gram
 
 __all__ = ["BlockSolver", "Found", "Start"]
 
-# Near rows sought: at least so many, or so many per direction; up to twice as many are kept. From some turn on
-# they double, as long as they hold at most so many numbers.
-NEAR_LEAST, NEAR_FACTOR, DOUBLING, NEAR_MOST = 1000, 25, 6, 1 << 23
+# Near rows sought: at least so many, or so many per direction; up to twice as many are kept. From some turn
+# on they double, as long as they hold at most so many numbers.
+NEAR_LEAST, NEAR_FACTOR, DOUBLING, NEAR_MOST = 1000, 100, 6, 1 << 23
 MAX_TURNS = 60
 # A loss below this share of sum y^2 is polished once more; one below the second is rounding.
 POLISH, FINE = 1e-11, 1e-17
 # Share of a step by which rows are expected to move after it: of a smooth step, of one with near rows, and of
 # the step from one active set to the next that the sample foretells.
 AFTER_SMOOTH, AFTER_EXACT, AFTER_SAMPLE = 0.3, 0.2, 0.3
-# Surrogates in one pass: their Gram matrices are in memory together.
-TOGETHER = 16
+# Surrogates in one pass: at most so many, and so many numbers in their Gram matrices.
+TOGETHER, NUMBERS = 16, 1 << 25
 # The rows of the sample from which the density of kinks is read.
 TELLING = 20
 NARROWEST = 1e-13
 
 
 class Start(NamedTuple):
-    """Where to begin, and how far rows are expected to move from there."""
+    """Where to begin, how far rows are expected to move from there, and what is known of the place."""
 
     gamma: Vector
     reach: float
+    view: View | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +70,7 @@ class Found:
     highest : largest u
     n_changed : see `rectifit.scale.sweep.Swept`
     n_turns, converged : passes, and whether value and bound agree
+    ahead : what the last pass has seen of the surrogate that the iterative method goes on with from here
     """
 
     rule: Rule
@@ -81,6 +83,7 @@ class Found:
     n_changed: int
     n_turns: int
     converged: bool
+    ahead: View | None = None
 
     @property
     def zero(self) -> float:
@@ -92,7 +95,8 @@ class Found:
 class View:
     """What a pass has seen of one surrogate; slope and Gram matrix include the ridge."""
 
-    value: float
+    seen: Found
+    width: float
     slope: Vector
     gram: Matrix
     band_slope: Vector
@@ -124,6 +128,9 @@ class Ask:
     lowest: float = -math.inf
     best: Found | None = None
     done: bool = False
+    # Whether the point is expected to be the last, and what the last pass has seen of the next surrogate.
+    is_last: bool = False
+    ahead: View | None = None
     # The last point that was accepted, its value with all that smoothing may hide, step and slope.
     base: tuple[Vector, float, Step] | None = field(default=None)
     share: float = 1.0
@@ -141,11 +148,16 @@ class BlockSolver:
         self._moves = (self._Z != 0.0).any(axis=1)
         self._solved: dict[int, tuple[Rule, Vector]] = {}
 
-    def solve(self, rules: Sequence[Rule], starts: Sequence[Start]) -> list[Found]:
-        """Minimise one surrogate per rule, in shared passes."""
+    def solve(self, rules: Sequence[Rule], starts: Sequence[Start], ahead: bool = False) -> list[Found]:
+        """Minimise one surrogate per rule, in shared passes.
+
+        With `ahead`, a pass that is expected to be a surrogate's last also looks at the surrogate that the
+        iterative method goes on with, which saves the first pass there.
+        """
         found: list[Found] = []
-        for e in range(0, len(rules), TOGETHER):
-            found += self._solve(rules[e : e + TOGETHER], starts[e : e + TOGETHER])
+        size = max(1, min(TOGETHER, NUMBERS // self.problem.frame.n_directions**2))
+        for e in range(0, len(rules), size):
+            found += self._solve(rules[e : e + size], starts[e : e + size], ahead)
         return found
 
     def foretell(self, rules: Sequence[Rule], bases: Sequence[Found] | None = None) -> list[Start]:
@@ -153,15 +165,12 @@ class BlockSolver:
         q, m = self.problem.frame.n_directions, self._v.size
         if self._sample_solver is None:
             gamma = self.problem.least_squares()
-            return [Start(gamma if bases is None else base.gamma, self._length(gamma)) for base in bases or rules]
+            gammas = [gamma for _ in rules] if bases is None else [base.gamma for base in bases]
+            return [Start(g, self._length(gamma)) for g in gammas]
         if bases is not None:
             before = self._minimise_sample([base.rule for base in bases])
             after = self._minimise_sample(rules)
-            shifts = [a - b for a, b in zip(after, before, strict=True)]
-            return [
-                Start(base.gamma + shift, AFTER_SAMPLE * self._length(shift))
-                for base, shift in zip(bases, shifts, strict=True)
-            ]
+            return [self._go_on(base, new - old) for base, new, old in zip(bases, after, before, strict=True)]
         starts = []
         for rule, gamma in zip(rules, self._minimise_sample(rules), strict=True):
             kink = pieces.kinks(self._v, self._active(rule))
@@ -170,51 +179,76 @@ class BlockSolver:
             starts.append(Start(gamma, 0.0 if whole else math.sqrt(residual * q / m)))
         return starts
 
-    def _solve(self, rules: Sequence[Rule], starts: Sequence[Start]) -> list[Found]:
-        problem = self.problem
+    def _go_on(self, base: Found, shift: Vector) -> Start:
+        """From a point found before: to where the sample says, or, if that is near, by what is known here."""
+        length = self._length(shift)
+        if base.ahead is not None and 2.0 * length <= base.ahead.width:
+            return Start(base.gamma, 0.0, base.ahead)
+        return Start(base.gamma + shift, AFTER_SAMPLE * length)
+
+    def _solve(self, rules: Sequence[Rule], starts: Sequence[Start], ahead: bool) -> list[Found]:
         asks = [
             Ask(rule, start.gamma, self._width(rule, start, self._target(0)))
             for rule, start in zip(rules, starts, strict=True)
         ]
+        for ask, start in zip(asks, starts, strict=True):
+            if start.view is not None:
+                ask.width = start.view.width
+                self._advance(ask, start.view)
         with workers(self.n_threads) as mapped:
             while waiting := [ask for ask in asks if not ask.done]:
-                probes = [Probe(ask.gamma, ask.rule, ask.width) for ask in waiting]
-                swept = problem.sweep(probes, cap=max(2 * self._target(ask.turn) for ask in waiting))
-                grams = swept.gram()
-
-                def advance(line: int, waiting: list[Ask] = waiting) -> None:
-                    ask = waiting[line]
-                    ridge = self.problem.ridge
-                    penalty = self.problem.penalty_at(ask.gamma)
-                    view = View(
-                        float(swept.values[line]) + penalty,
-                        2.0 * (swept.slopes[line] + ridge @ ask.gamma),
-                        grams[line] + ridge,
-                        2.0 * swept.band_slopes[line],
-                        swept.band_grams[line],
-                        float(swept.band_gaps[line]),
-                        swept.near_rows(line, ask.gamma.size),
-                    )
-                    seen = Found(
-                        ask.rule,
-                        ask.gamma,
-                        view.value,
-                        math.inf,
-                        float(swept.objectives[line]) + penalty,
-                        max(float(swept.highest[line]), -float(swept.lowest[line])),
-                        float(swept.highest[line]),
-                        int(swept.n_changed[line]),
-                        ask.turn + 1,
-                        False,
-                    )
-                    self._advance(ask, view, seen)
-
-                list(mapped(advance, range(len(waiting))))
+                list(mapped(self._advance, waiting, self._look(waiting, ahead)))
         return [self._finish(ask) for ask in asks]
 
-    def _advance(self, ask: Ask, view: View, seen: Found) -> None:
+    def _look(self, asks: list[Ask], ahead: bool) -> list[View]:
+        """One pass."""
+        probes: list[Probe] = []
+        places = []
+        for ask in asks:
+            places.append(len(probes))
+            probes.append(Probe(ask.gamma, ask.rule, ask.width))
+            ask.ahead = None
+            if ahead and ask.is_last and ask.best is not None:
+                following = Above(ask.gamma, ask.best.zero)
+                probes.append(probes[-1]._replace(rule=following))
+        swept = self.problem.sweep(probes, cap=max(2 * self._target(ask.turn) for ask in asks))
+        views = [
+            self._view(probe, swept, gram, e)
+            for e, (probe, gram) in enumerate(zip(probes, swept.gram(), strict=True))
+        ]
+        for ask, place, after in zip(asks, places, [*places[1:], len(probes)], strict=True):
+            ask.ahead = views[place + 1] if after - place == 2 else None
+        return [views[place] for place in places]
+
+    def _view(self, probe: Probe, swept: Swept, gram: Matrix, line: int) -> View:
+        """What the pass has seen of one surrogate."""
+        problem, penalty = self.problem, self.problem.penalty_at(probe.gamma)
+        seen = Found(
+            probe.rule,
+            probe.gamma,
+            float(swept.values[line]) + penalty,
+            math.inf,
+            float(swept.objectives[line]) + penalty,
+            max(float(swept.highest[line]), -float(swept.lowest[line])),
+            float(swept.highest[line]),
+            int(swept.n_changed[line]),
+            1,
+            False,
+        )
+        return View(
+            seen,
+            probe.width,
+            2.0 * (swept.slopes[line] + problem.ridge @ probe.gamma),
+            gram + problem.ridge,
+            2.0 * swept.band_slopes[line],
+            swept.band_grams[line],
+            float(swept.band_gaps[line]),
+            swept.near_rows(line, probe.gamma.size),
+        )
+
+    def _advance(self, ask: Ask, view: View) -> None:
         """Judge the point of the pass and choose the next one."""
-        total = self.problem.total
+        total, seen = self.problem.total, view.seen
         step = self._exact_step(ask, view) if view.near is not None else self._smooth_step(ask, view)
         ask.turn += 1
         ask.lowest = max(ask.lowest, seen.value - step.loss - self._allowance(seen, step))
@@ -239,7 +273,7 @@ class BlockSolver:
         else:
             reach = move * min(max(move / ask.last_move, AFTER_SMOOTH), 0.8)
             reach = min(reach, ask.width / 8.0)
-        ask.last_move = move
+        ask.last_move, ask.is_last = move, step.is_exact and reach == 0.0
         ask.width = self._width(ask.rule, Start(ask.gamma, reach), self._target(ask.turn))
 
     def _shorten(self, ask: Ask, step: Step) -> None:
@@ -249,7 +283,7 @@ class BlockSolver:
         down, up = float(way.slope @ way.delta), float(step.slope @ way.delta)
         ratio = down / (down - up) if up > 0.0 > down else 0.5
         ask.share *= min(max(ratio, 0.1), 0.7)
-        ask.gamma = origin + ask.share * way.delta
+        ask.gamma, ask.is_last = origin + ask.share * way.delta, False
         reach = AFTER_SMOOTH * ask.share * self._length(way.delta)
         ask.width = self._width(ask.rule, Start(ask.gamma, reach), self._target(ask.turn))
 
@@ -301,17 +335,18 @@ class BlockSolver:
         assert ask.best is not None
         best = ask.best
         loss = max(best.value - ask.lowest, 0.0)
-        fields = vars(best) | {"loss": loss, "n_turns": ask.turn}
+        ahead = ask.ahead if ask.ahead is not None and ask.ahead.seen.gamma is best.gamma else None
+        fields = vars(best) | {"loss": loss, "n_turns": ask.turn, "ahead": ahead}
         return Found(**fields | {"converged": loss <= 1e-9 * self.problem.total})
 
     def _target(self, turn: int) -> int:
         """Near rows wanted."""
         q = self.problem.frame.n_directions
         wanted = max(NEAR_LEAST, NEAR_FACTOR * q) * 2 ** max(0, turn - DOUBLING)
-        return int(min(wanted, max(NEAR_MOST // q, NEAR_FACTOR * q)))
+        return int(min(wanted, max(NEAR_MOST // q, 10 * q)))
 
     def _width(self, rule: Rule, start: Start, n_near: int) -> float:
-        """The distance from their kinks up to which rows are near: so many rows, or all that may still cross."""
+        """The distance from their kinks up to which rows are near: so many rows, or all that may cross."""
         n, m = self.problem.n_samples, self._v.size
         if n <= n_near:
             return math.inf
@@ -364,4 +399,3 @@ class BlockSolver:
         found = [self._solved[id(rule)][1] for rule in rules]
         self._solved = {id(rule): self._solved[id(rule)] for rule in rules}
         return found
-

@@ -66,7 +66,7 @@ class Swept:
     values, objectives : F_I and L
     highest, lowest : range of u
     slopes, grams : Z'(u - v) and Z'Z over the far rows on their quadratic
-    band_slopes, band_grams, band_gaps : of the near rows smoothed: half of slope and of curvature, Fenchel gaps
+    band_slopes, band_grams, band_gaps : of the near rows, smoothed: half of slope and curvature, Fenchel gaps
     n_near, near : their number, and the rows, or None where there are too many
     n_changed : of a rule `Above`, the positive samples that are active here and not there, or the reverse
     """
@@ -117,7 +117,7 @@ class Swept:
 
 
 def active_rows(rules: tuple[Rule, ...], U: Any, v: Any, start: int, scale: float, refs: Any) -> Any:
-    """Active rows of a piece, one line per rule; `refs` are the pre-activations at the points of the rules."""
+    """Active rows of a piece, one line per rule; `refs` are the pre-activations at the rules' points."""
     active, ref = U > 0.0, 0
     for line, rule in enumerate(rules):
         if isinstance(rule, Cut):
@@ -160,7 +160,7 @@ class Sweep:
         U, refs = V[:k], V[k:]
         active = active_rows(rules, U, v, piece.start, self.frame.scale, refs)
         kink = 2.0 * v * (v > 0.0)
-        right = active | (U > kink)
+        right = active | (kink < U)
         R = U * right - v
         near = (xp.abs(U - kink) <= widths) & ~active
         far = right & ~near
@@ -173,9 +173,9 @@ class Sweep:
         total.slopes += piece.lower(piece.product((R * far).T, Z))
         self._add_grams(total, piece, Z, far)
         counts = piece.lower(near.sum(1))
-        for line in np.flatnonzero(counts):
+        for line in np.flatnonzero(counts).tolist():
             chosen = near[line]
-            self._add_near(total, int(line), Z[chosen], v[chosen], U[line][chosen], piece)
+            self._add_near(total, line, Z[chosen], v[chosen], U[line][chosen], piece)
         for line, rule in enumerate(rules):
             if isinstance(rule, Above):
                 total.n_changed[line] += int((((U[line] > rule.zero) != active[line]) & (v > 0.0)).sum())
