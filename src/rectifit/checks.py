@@ -171,11 +171,16 @@ def check_active(active: object, n_samples: int) -> Mask:
 
 
 def check_start(start: Any, problem: Any) -> tuple[Vector, float]:
-    """A start as (beta, intercept): such a pair, a solution or model that has both, or coefficients alone."""
+    """A start as (beta, intercept): such a pair, a solution, model or module with both, or coefficients."""
     if hasattr(start, "beta") and hasattr(start, "intercept"):
         start = (start.beta, start.intercept)
     elif hasattr(start, "coef_") and hasattr(start, "intercept_"):
         start = (start.coef_, start.intercept_)
+    elif hasattr(start, "modules") and hasattr(start, "state_dict"):
+        # Imported here: reading data needs none of it.
+        from rectifit.interchange import from_module
+
+        start = from_module(start)
     if not (isinstance(start, tuple | list) and len(start) == 2 and np.ndim(start[0]) == 1):
         start = (start, 0.0)
     beta = check_array(start[0], "start", dimensions=1).astype(np.float64)
@@ -183,9 +188,10 @@ def check_start(start: Any, problem: Any) -> tuple[Vector, float]:
         raise ValueError(
             f"start has {beta.size} coefficients; X has {problem.n_features} columns and needs as many"
         )
-    if np.ndim(start[1]) > 0 or not isinstance(start[1], Real | np.number):
+    number = start[1].item() if is_tensor(start[1]) and start[1].ndim == 0 else start[1]
+    if np.ndim(number) > 0 or not isinstance(number, Real | np.number):
         raise TypeError(f"start has intercept {start[1]!r}; it must be a number")
-    intercept = float(start[1])
+    intercept = float(number)
     if not np.isfinite(intercept):
         raise ValueError(f"start has intercept {intercept}; it must be finite")
     if intercept != 0.0 and not problem.fit_intercept:

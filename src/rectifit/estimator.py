@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from rectifit.checks import refuse_text
+from rectifit.checks import is_tensor, refuse_text, to_numpy
+from rectifit.interchange import like
 from rectifit.methods import solve
-from rectifit.problem import Vector
 from rectifit.scale.solve import as_blocks
 
 if TYPE_CHECKING:
@@ -117,20 +118,24 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            Or data that is read in blocks, as for `rectifit.solve`.
+            With scikit-learn's array API dispatch, coef_, intercept_ and active_ of a torch tensor live where
+            it lives. Or data that is read in blocks, as for `rectifit.solve`.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
         start : solution, pair (coef, intercept) or coefficients, optional
             Where to begin; the fit is never worse.
         """
+        home = X if is_tensor(X) and get_config()["array_api_dispatch"] else None
+        if home is not None:
+            X = validate_data(self, X, dtype="numeric")
         blocks = as_blocks(X, y, sample_weight)
         if blocks is not None:
             X, y, sample_weight = blocks, None, None
             self.n_features_in_ = blocks.n_features
             if blocks.feature_names is not None:
                 self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
-        else:
-            X, y, sample_weight = self._validate(X, y, sample_weight)
+        elif home is None:
+            X, y, sample_weight = self._validate(*map(to_numpy, (X, y, sample_weight)))
         solution = solve(X, y, sample_weight=sample_weight, start=start, **self.get_params(deep=False))
         assert solution.problem is not None
         self.coef_ = solution.beta.copy()
@@ -145,6 +150,9 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if blocks is None:
             self.active_ = solution.problem.preactivation(solution.beta, solution.intercept) > solution.floor
         self.solution_ = solution
+        if home is not None:
+            self.coef_, self.intercept_ = like(self.coef_, home), like(self.intercept_, home)
+            self.active_ = home.detach().to(self.coef_.dtype) @ self.coef_ + self.intercept_ > self.floor_
         return self
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -156,14 +164,19 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         return X, y, sample_weight
 
-    def predict(self, X: Any) -> Vector:
-        """max(floor_, X coef_ + intercept_)."""
+    def predict(self, X: Any) -> Any:
+        """max(floor_, X coef_ + intercept_); with array API dispatch, of a tensor a tensor where it lives."""
         check_is_fitted(self)
+        if is_tensor(X) and get_config()["array_api_dispatch"]:
+            X = validate_data(self, X, dtype="numeric", reset=False)
+            coef = like(self.coef_, X)
+            return (X.to(coef.dtype) @ coef + like(self.intercept_, X)).clamp(min=self.floor_)
+        X, coef, intercept = map(to_numpy, (X, self.coef_, self.intercept_))
         if type(X).__module__.startswith("dask.array"):
             # Lazy, chunk by chunk.
-            return np.maximum(X @ self.coef_ + self.intercept_, self.floor_)  # type: ignore[no-any-return]
+            return np.maximum(X @ coef + intercept, self.floor_)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(np.maximum(X @ self.coef_ + self.intercept_, self.floor_))
+        return np.asarray(np.maximum(X @ coef + intercept, self.floor_))
 
     def summary(self, **options: Any) -> Summary:
         """A table with standard errors and intervals; the options are those of `inference.summarise`.

@@ -72,6 +72,8 @@ def solve(
     Parameters
     ----------
     X : array-like or SciPy sparse matrix of shape (n_samples, n_features)
+        A torch tensor on an accelerator is solved there if it is large; so are the thousands of surrogates of
+        "approximation" and "multistart" if it is small.
         Or data that is read in blocks: a `numpy.memmap`, a dask array or data frame, or what
         `rectifit.scale.open_parquet` returns, which has its own y; see `rectifit.scale`.
     y : array-like of shape (n_samples,)
@@ -88,7 +90,7 @@ def solve(
         A known floor, or one fitted together with the coefficients. Then the certificate is about the
         estimated floor: no coefficients with this floor have an objective below the bound. A floor other
         than 0 needs an intercept.
-    start : solution, pair (beta, intercept) or coefficients, optional
+    start : solution, pair (beta, intercept), coefficients or torch module (Linear, ReLU), optional
         Where the first stage begins, if it begins anywhere; the result is never worse.
     n_splits : int, default=10
         N of the sorting method.
