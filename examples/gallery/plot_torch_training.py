@@ -3,9 +3,9 @@ Start descent from the approximation algorithm
 ==============================================
 
 How many steps gradient descent on one ReLU neuron takes, and where it ends, depends on its start. The
-algorithms with a guarantee are good starts: :meth:`~rectifit.Solution.to_torch` gives their fit as ``torch.nn.Sequential(Linear, ReLU)``, which is
-trained further like any other module, here by Adam, and the trained module goes back as ``start`` of
-:func:`~rectifit.solve`.
+algorithms with a guarantee are good starts: :meth:`~rectifit.Solution.to_torch` gives their fit as
+``torch.nn.Sequential(Linear, ReLU)``, which is trained further like any other module, here by Adam, and the
+trained module goes back as ``start`` of :func:`~rectifit.solve`.
 """
 
 import matplotlib.pyplot as plt
