@@ -9,11 +9,17 @@ from importlib.metadata import version
 
 import certificates
 import methods
+import scale
 import surrogate
 from common import console, yardstick
 from threadpoolctl import threadpool_limits
 
-PARTS = {"surrogate": surrogate.run, "methods": methods.run, "certificates": certificates.run}
+PARTS = {
+    "surrogate": surrogate.run,
+    "methods": methods.run,
+    "certificates": certificates.run,
+    "scale": scale.run,
+}
 PACKAGES = ("rectifit", "numpy", "scipy", "scikit-learn", "numba", "piqp", "osqp", "clarabel", "torch")
 
 

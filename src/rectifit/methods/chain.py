@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from rectifit.problem import Point, Problem
 from rectifit.progress import Progress
 from rectifit.scale.solve import as_blocks, is_large, solve_blocks, solve_large
 from rectifit.solution import Certificate, Solution
+from rectifit.surrogate.solver import SMALL
 
 __all__ = ["STAGES", "certify", "solve"]
 
@@ -245,10 +247,21 @@ def _run(
         )
         if start is not None:
             search.best = _evaluate_start(search, start)
-        stopped = search.run(stages)
+        with _blas_for(problem):
+            stopped = search.run(stages)
         if search.n_surrogates > 0 and search.best is not None:
             search.best = shorten(search, search.best) or search.best
     return search.solution(method, stopped)
+
+
+def _blas_for(problem: Problem) -> AbstractContextManager[Any]:
+    """One BLAS thread: of the many short products over blocks of rows, several threads only wait."""
+    if problem.n_samples * problem.n_features <= SMALL:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
+    return limits
 
 
 def make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Stage]]:
