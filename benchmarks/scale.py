@@ -94,7 +94,7 @@ def in_memory(quick: bool) -> None:
         table.add_row("growth", str(threads), f"n^{exponent:.2f}", "", "", "", "<= 1.1")
     console.print(table)
     console.print(
-        "passes: of the fit in blocks, over X. Below 12,000,000 numbers the fit is that of the array engine.\n"
+        "passes: of the fit in blocks, over X; below 12,000,000 numbers the array engine makes the fit.\n"
     )
 
 

@@ -1,14 +1,18 @@
-"""Work on several threads, with results in order. The compiled kernels let go of the interpreter's lock."""
+"""Work on several threads, with results in order. The compiled kernels let go of the interpreter's lock.
+
+Where joblib has been told to use a cluster, as by `joblib.parallel_config("dask")`, work goes there instead.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Event
 from typing import Any, TypeVar
 
-__all__ = ["map_ordered", "workers"]
+__all__ = ["map_ordered", "uses_cluster", "workers"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -30,6 +34,16 @@ def workers(n_threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def uses_cluster() -> bool:
+    """Whether a joblib backend beyond this machine is active."""
+    # Without joblib loaded none can be.
+    if "joblib" not in sys.modules:
+        return False
+    from joblib.parallel import get_active_backend
+
+    return not type(get_active_backend()[0]).__module__.startswith("joblib._parallel_backends")
+
+
 def map_ordered(
     work: Callable[[Item], Result], items: Iterable[Item], n_threads: int, abandoned: Event
 ) -> Iterator[Result]:
@@ -38,6 +52,11 @@ def map_ordered(
     When the caller stops or is interrupted, `abandoned` is set, for running work to look at, and what has not
     begun is given up.
     """
+    if uses_cluster():
+        from joblib import Parallel, delayed
+
+        yield from Parallel(return_as="generator")(delayed(work)(item) for item in items)
+        return
     with workers(n_threads) as mapped:
         try:
             yield from mapped(work, items)

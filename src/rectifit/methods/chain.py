@@ -19,6 +19,7 @@ from rectifit.methods.search import TARGET_GAP, Search, Stage, warn_of_dead_fit
 from rectifit.methods.sgd import StochasticGradientDescent
 from rectifit.methods.shortest import shorten
 from rectifit.methods.sorting import Sorting
+from rectifit.parallel import uses_cluster
 from rectifit.problem import Point, Problem
 from rectifit.progress import Progress
 from rectifit.scale.solve import as_blocks, is_large, solve_blocks, solve_large
@@ -307,15 +308,15 @@ def _check_splits(n_splits: Any, n_samples: int) -> int:
 
 
 def _count_threads(n_jobs: Any) -> int:
-    if n_jobs is None:
+    if n_jobs is None and not uses_cluster():
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer)):
         raise TypeError(f"n_jobs is {n_jobs!r}; it must be None, a positive number of threads, or -1 for all")
     if n_jobs == 0:
         raise ValueError("n_jobs is 0; it must be None, a positive number of threads, or -1 for all")
     from joblib import effective_n_jobs
 
-    return int(effective_n_jobs(int(n_jobs)))
+    return int(effective_n_jobs(n_jobs if n_jobs is None else int(n_jobs)))
 
 
 def _warn_if_dead(solution: Solution) -> None:
