@@ -2,6 +2,7 @@ import os
 import signal
 from threading import Timer
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,6 +85,26 @@ def test_errors(data):
         solve(da.where(lazy > 2.0, np.nan, lazy), y)
     with pytest.raises(ValueError, match="stage 'gd'; for data read in blocks"):
         solve(lazy, y, "gd")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("method", "options"), [("approximation", {"k": 2}), ("multistart", {"n_starts": 40})]
+)
+def test_joblib_on_a_cluster(method, options):
+    distributed = pytest.importorskip("distributed")
+    X, y, *_ = make_relu(60, 3, noise=0.5, random_state=1)
+    expected = solve(X, y, method, **options)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+        joblib.parallel_config("dask"),
+    ):
+        found = solve(X, y, method, n_jobs=2, **options)
+        done = sum(client.run(lambda dask_worker: dask_worker.state.executed_count).values())
+    assert done > 0
+    assert found.objective == pytest.approx(expected.objective, rel=1e-12)
+    assert found.guarantee == expected.guarantee
 
 
 @pytest.mark.slow

@@ -18,7 +18,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
-from queue import SimpleQueue
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ import numpy as np
 from rectifit.certificate import guarantee_bound
 from rectifit.methods.finds import Finds
 from rectifit.methods.order import ascending
+from rectifit.methods.pool import SolverPool
 from rectifit.methods.search import Halt, Search
 from rectifit.parallel import map_ordered
 from rectifit.problem import Mask, Matrix, Vector
@@ -133,10 +133,7 @@ class Enumeration:
         if search.device is not None:
             self._solve_batched(queue, Z)
             return
-        solvers: SimpleQueue[SurrogateSolver] = SimpleQueue()
-        solvers.put(search.solver)
-        for _ in range(search.n_threads - 1):
-            solvers.put(SurrogateSolver(search.problem))
+        solvers = SolverPool(search.problem, search.solver)
         for start in range(0, len(queue), WAVE):
             search.check()
             assert search.best is not None
@@ -144,11 +141,8 @@ class Enumeration:
             known = search.least.value, search.best.objective
 
             def visit(prefix: Prefix, known: tuple[float, float] = known) -> Visit:
-                solver = solvers.get()
-                try:
+                with solvers.lend() as solver:
                     return self._visit(solver, Z, prefix, *known)
-                finally:
-                    solvers.put(solver)
 
             for done in map_ordered(visit, queue[start : start + WAVE], search.n_threads, search.abandoned):
                 self._merge(done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from typing import Any
 
@@ -24,6 +25,7 @@ from rectifit.problem import Point, Problem, Vector
 from rectifit.progress import Progress
 from rectifit.scale.solve import as_blocks, is_large, solve_blocks, solve_large
 from rectifit.solution import Certificate, Solution
+from rectifit.surrogate.solver import SMALL
 
 __all__ = ["STAGES", "certify", "solve"]
 
@@ -287,7 +289,8 @@ def _run(
             )
             if start is not None:
                 search.best = _evaluate_start(search, start[0], start[1] - floor)
-            stopped = search.run(stages)
+            with _blas_for(problem):
+                stopped = search.run(stages)
             if search.n_surrogates > 0 and search.best is not None:
                 search.best = shorten(search, search.best) or search.best
             return lift(search.solution(method, stopped), problem, floor)
@@ -295,6 +298,16 @@ def _run(
         if floor is not None:
             return run(floor, at, limits["time_limit"])
         return solve_with_estimate(problem, run, at, limits["time_limit"])
+
+
+def _blas_for(problem: Problem) -> AbstractContextManager[Any]:
+    """One BLAS thread: of the many short products over blocks of rows, several threads only wait."""
+    if problem.n_samples * problem.n_features <= SMALL:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
+    return limits
 
 
 def make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Stage]]:

@@ -9,16 +9,15 @@ With an accelerator all starts go there together, and the best ends are followed
 from __future__ import annotations
 
 from dataclasses import dataclass
-from queue import SimpleQueue
 
 from rectifit.methods.finds import Batch
 from rectifit.methods.lockstep import Descents, descend_together
+from rectifit.methods.pool import SolverPool
 from rectifit.methods.search import Search
 from rectifit.methods.sorting import solve_splits
 from rectifit.parallel import map_ordered
 from rectifit.problem import Vector
 from rectifit.solution import Stop
-from rectifit.surrogate import SurrogateSolver
 
 __all__ = ["Multistart"]
 
@@ -45,27 +44,21 @@ class Multistart:
             starts = self._follow_batched(search, starts)
         size = TOGETHER if search.solver.batch > 1 else 1
         groups = [starts[e : e + size] for e in range(0, len(starts), size)]
-        solvers: SimpleQueue[SurrogateSolver] = SimpleQueue()
-        solvers.put(search.solver)
-        for _ in range(min(search.n_threads, len(groups)) - 1):
-            solvers.put(SurrogateSolver(problem))
+        solvers, max_iter, tol = SolverPool(problem, search.solver), self.max_iter, self.tol
 
         def follow(group: list[tuple[Vector, float]]) -> Descents:
-            solver = solvers.get()
             batch = Batch.evaluate(problem, group)
-            try:
+            with solvers.lend() as solver:
                 return descend_together(
                     problem,
                     solver,
                     problem.active_at(batch.u).T,
                     batch.objectives,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
+                    max_iter=max_iter,
+                    tol=tol,
                     visited=set(),
                     is_over=search.is_over,
                 )
-            finally:
-                solvers.put(solver)
 
         for done, descents in enumerate(map_ordered(follow, groups, search.n_threads, search.abandoned)):
             search.merge(descents.finds)

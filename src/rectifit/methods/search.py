@@ -93,6 +93,19 @@ class Search:
 
         return BatchedSolver(self.solver, self.device)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # On its way to another process: clocks, signals and solvers stay here.
+        left = None if self._deadline is None else self._deadline - time.perf_counter()
+        gone = ("abandoned", "_progress", "solver", "batched")
+        return {name: value for name, value in self.__dict__.items() if name not in gone} | {
+            "_deadline": left
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, abandoned=Event(), _progress=Progress(0))
+        if self._deadline is not None:
+            self._deadline += time.perf_counter()
+
     def run(self, stages: Iterable[tuple[str, Stage]]) -> Stop:
         """Run one stage after another, until one is stopped from outside."""
         reason = Stop.COMPLETED

@@ -16,6 +16,7 @@ import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import reduce as fold
 from threading import Event
@@ -128,21 +129,24 @@ class Blocks(ABC):
     n_samples, n_features : the shape of X
     has_weights : whether the blocks have weights
     feature_names : names of the columns, where they have any
+    n_threads : threads of this process that read; None: as many as BLAS may use
     """
 
     n_samples: int
     n_features: int
     has_weights: bool
     feature_names: tuple[str, ...] | None = None
+    n_threads: int | None = None
 
     @abstractmethod
     def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:
         """One pass: the merged summaries of all blocks. With design=False blocks come without X."""
 
-    def limit_threads(self, n_threads: int) -> Blocks:
-        """The same data, read by at most so many threads of this process where it is read in this process."""
-        del n_threads
-        return self
+    def with_threads(self, n_threads: int) -> Self:
+        """The same data, read by so many threads."""
+        other = copy(self)
+        other.n_threads = n_threads
+        return other
 
 
 def merge_all(summaries: list[S]) -> S:
@@ -230,7 +234,7 @@ class ArrayBlocks(Blocks):
         self._y = _column(y, "y", self.n_samples)
         self._w = None if sample_weight is None else _column(sample_weight, "sample_weight", self.n_samples)
         self.has_weights = sample_weight is not None
-        self._n_threads = n_threads
+        self.n_threads = n_threads
         self._size = block_rows or max(1, BLOCK // self.n_features)
 
     def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:
@@ -247,11 +251,7 @@ class ArrayBlocks(Blocks):
             )
             return task(block)
 
-        return run_blocks(work, n_blocks, self._n_threads or blas_threads())
-
-    def limit_threads(self, n_threads: int) -> Blocks:
-        """The same arrays, read by so many threads."""
-        return ArrayBlocks(self._X, self._y, self._w, n_threads=n_threads, block_rows=self._size)
+        return run_blocks(work, n_blocks, self.n_threads or blas_threads())
 
 
 def _column(values: Any, name: str, n_samples: int) -> Any:

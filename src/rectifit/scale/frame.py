@@ -17,7 +17,7 @@ from rectifit.problem import Matrix, Vector
 from rectifit.scale.blocks import Block, merge_all
 from rectifit.surrogate.rows import NOISE, RESOLVED, WELL_CONDITIONED
 
-__all__ = ["Frame", "Sample", "Survey", "SurveyTask", "make_frame"]
+__all__ = ["Frame", "Sample", "Survey", "SurveyTask", "join_samples", "make_frame"]
 
 
 class Sample(NamedTuple):
@@ -27,6 +27,13 @@ class Sample(NamedTuple):
     y: Vector
     w: Vector | None
     index: Any
+
+
+def join_samples(parts: list[Sample]) -> Sample:
+    """Samples of several pieces as one."""
+    X, y, w, index = zip(*parts, strict=True)
+    weights = None if w[0] is None else np.concatenate(w)
+    return Sample(np.concatenate(X), np.concatenate(y), weights, np.concatenate(index))
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,10 @@ class Survey:
     total: float
     fixed: float
     sample: list[Sample]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Few large arrays travel faster than many small ones.
+        return self.__dict__ | {"sample": [join_samples(self.sample)] if self.sample else []}
 
     def merge(self, other: Survey) -> Survey:
         """Both, in the units of the larger."""

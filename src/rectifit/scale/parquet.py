@@ -62,7 +62,7 @@ class ParquetBlocks(Blocks):
         n_threads: int | None,
     ) -> None:
         reader = _import_reader()
-        self._paths, self._target, self._weights, self._n_threads = list(paths), target, weights, n_threads
+        self._paths, self._target, self._weights, self.n_threads = list(paths), target, weights, n_threads
         # Row groups: file, number in it, first row.
         self._groups: list[tuple[Path, int, int]] = []
         start, names = 0, list[str]()
@@ -104,11 +104,7 @@ class ParquetBlocks(Blocks):
             assert total is not None
             return total
 
-        return run_blocks(work, len(self._groups), self._n_threads or blas_threads())
-
-    def limit_threads(self, n_threads: int) -> Blocks:
-        """The same files, read by so many threads."""
-        return ParquetBlocks(self._paths, self._target, self.feature_names, self._weights, n_threads)
+        return run_blocks(work, len(self._groups), self.n_threads or blas_threads())
 
     def _blocks(self, batches: Iterable[Any], start: int, design: bool) -> Iterator[Block]:
         for batch in batches:

@@ -11,11 +11,11 @@ import numpy as np
 from rectifit.checks import check_number
 from rectifit.problem import Vector
 from rectifit.scale.blocks import Block, Blocks, S
-from rectifit.scale.frame import Sample, SurveyTask, make_frame
+from rectifit.scale.frame import SurveyTask, join_samples, make_frame
 from rectifit.scale.sweep import Above, Probe, Rule, Sweep, Swept
 from rectifit.surrogate.bound import solve_gram
 
-__all__ = ["BlockProblem", "merge_samples"]
+__all__ = ["BlockProblem"]
 
 # Rows kept in memory: about so many per direction, and at least so many, as long as they hold at most so many
 # numbers.
@@ -68,7 +68,7 @@ class BlockProblem:
         penalised = np.sqrt(self.penalty)[:, None] * self.frame.T
         self.ridge = penalised.T @ penalised
         self.reach = float(np.linalg.norm(magnified))
-        self.sample = merge_samples(self.survey.sample)
+        self.sample = join_samples(self.survey.sample)
 
     @property
     def n_samples(self) -> int:
@@ -163,10 +163,3 @@ class _ObjectiveTask:
             r = u * (u > 0.0) - piece.outcomes()
             total += float(r @ r)
         return _Sum(total)
-
-
-def merge_samples(parts: list[Sample]) -> Sample:
-    """Samples of all blocks as one."""
-    X, y, w, index = zip(*parts, strict=True)
-    weights = None if w[0] is None else np.concatenate(w)
-    return Sample(np.concatenate(X), np.concatenate(y), weights, np.concatenate(index))

@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from rectifit.checks import check_start, is_tensor
 from rectifit.methods.search import warn_of_dead_fit
@@ -22,7 +23,7 @@ from rectifit.solution import Solution
 __all__ = ["as_blocks", "is_large", "solve_blocks", "solve_large"]
 
 # Arrays of so many numbers in memory are worked on in blocks too, if they are as many times longer than wide.
-LARGE, LONG = 20_000_000, 50
+LARGE, LONG = 12_000_000, 50
 # Tensors with more numbers than this stay on their accelerator; smaller ones are solved faster by the host.
 LARGE_TENSOR = 1 << 22
 
@@ -65,12 +66,11 @@ def solve_blocks(
 ) -> Solution:
     """Survey the data and run the stages."""
     stages = _make_stages(method, options)
-    if n_threads is not None:
-        blocks = blocks.limit_threads(n_threads)
-    threads = n_threads or blas_threads()
-    with Progress(verbose) as progress:
+    threads = n_threads or blocks.n_threads or blas_threads()
+    # Threads work on blocks and surrogates; products of matrices use one each.
+    with threadpool_limits(1, "blas"), Progress(verbose) as progress:
         problem = BlockProblem(
-            blocks,
+            blocks.with_threads(threads),
             fit_intercept=fit_intercept,
             alpha=alpha,
             on_pass=lambda n: progress.update("passes over the data", n, None),

@@ -102,6 +102,11 @@ class Swept:
         )
         return Swept(**total)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Few large arrays travel faster than many small ones.
+        near = tuple(parts and (_join(parts),) for parts in self.near)
+        return self.__dict__ | {"near": near}
+
     def gram(self) -> npt.NDArray[np.float64]:
         """Gram matrices from their differences."""
         return np.cumsum(self.grams[::-1], axis=0)[::-1]
@@ -113,7 +118,11 @@ class Swept:
             return None
         if not parts:
             return Near(np.empty((0, n_directions)), np.empty(0), np.empty(0))
-        return Near(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+        return _join(parts)
+
+
+def _join(parts: tuple[Near, ...]) -> Near:
+    return Near(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def active_rows(rules: tuple[Rule, ...], U: Any, v: Any, start: int, scale: float, refs: Any) -> Any:
