@@ -8,12 +8,20 @@ import platform
 from importlib.metadata import version
 
 import certificates
+import gpu
 import methods
+import scale
 import surrogate
 from common import console, yardstick
 from threadpoolctl import threadpool_limits
 
-PARTS = {"surrogate": surrogate.run, "methods": methods.run, "certificates": certificates.run}
+PARTS = {
+    "surrogate": surrogate.run,
+    "methods": methods.run,
+    "certificates": certificates.run,
+    "scale": scale.run,
+    "gpu": gpu.run,
+}
 PACKAGES = ("rectifit", "numpy", "scipy", "scikit-learn", "numba", "piqp", "osqp", "clarabel", "torch")
 
 

@@ -24,8 +24,10 @@ __all__ = [
     "check_random_state",
     "check_start",
     "check_weight",
+    "is_tensor",
     "refuse_text",
     "row_blocks",
+    "to_numpy",
 ]
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -39,6 +41,20 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     size = max(1, BLOCK // max(1, n_columns))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
+
+
+def is_tensor(values: object) -> bool:
+    """Whether it is a torch tensor; torch need not be there."""
+    return type(values).__module__.partition(".")[0] == "torch" and hasattr(values, "detach")
+
+
+def to_numpy(values: Any) -> Any:
+    """A tensor as a NumPy array in host memory, without a copy where it is there; all else as it is."""
+    if not is_tensor(values):
+        return values
+    host = values.detach().cpu()
+    # NumPy has no such type.
+    return (host.float() if str(host.dtype) == "torch.bfloat16" else host).numpy()
 
 
 def check_design(X: Any) -> Any:
@@ -66,7 +82,7 @@ def check_array(values: object, name: str, dimensions: int) -> FloatArray:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked entries; all entries must be present")
     try:
-        array = np.asarray(values)
+        array = np.asarray(to_numpy(values))
     except ValueError:
         raise ValueError(f"{name} is ragged; all of its rows must have the same length") from None
     if array.ndim != dimensions:
@@ -154,12 +170,17 @@ def check_active(active: object, n_samples: int) -> Mask:
     return np.ascontiguousarray(np.atleast_2d(masks))
 
 
-def check_start(start: Any, problem: Problem) -> tuple[Vector, float]:
-    """A start as (beta, intercept): such a pair, a solution or model that has both, or coefficients alone."""
+def check_start(start: Any, problem: Any) -> tuple[Vector, float]:
+    """A start as (beta, intercept): such a pair, a solution, model or module with both, or coefficients."""
     if hasattr(start, "beta") and hasattr(start, "intercept"):
         start = (start.beta, start.intercept)
     elif hasattr(start, "coef_") and hasattr(start, "intercept_"):
         start = (start.coef_, start.intercept_)
+    elif hasattr(start, "modules") and hasattr(start, "state_dict"):
+        # Imported here: reading data needs none of it.
+        from rectifit.interchange import from_module
+
+        start = from_module(start)
     if not (isinstance(start, tuple | list) and len(start) == 2 and np.ndim(start[0]) == 1):
         start = (start, 0.0)
     beta = check_array(start[0], "start", dimensions=1).astype(np.float64)
@@ -167,9 +188,10 @@ def check_start(start: Any, problem: Problem) -> tuple[Vector, float]:
         raise ValueError(
             f"start has {beta.size} coefficients; X has {problem.n_features} columns and needs as many"
         )
-    if np.ndim(start[1]) > 0 or not isinstance(start[1], Real | np.number):
+    number = start[1].item() if is_tensor(start[1]) and start[1].ndim == 0 else start[1]
+    if np.ndim(number) > 0 or not isinstance(number, Real | np.number):
         raise TypeError(f"start has intercept {start[1]!r}; it must be a number")
-    intercept = float(start[1])
+    intercept = float(number)
     if not np.isfinite(intercept):
         raise ValueError(f"start has intercept {intercept}; it must be finite")
     if intercept != 0.0 and not problem.fit_intercept:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from rectifit.checks import refuse_text
+from rectifit.checks import is_tensor, refuse_text, to_numpy
+from rectifit.interchange import like
 from rectifit.methods import solve
-from rectifit.problem import Vector
+from rectifit.scale.solve import as_blocks
 
 if TYPE_CHECKING:
     from rectifit.inference import Summary
@@ -63,7 +65,7 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         gap_ = (objective_ - lower_bound_) / objective_; "optimal" or "bound_only"
     n_iter_ : int
     active_ : boolean array of shape (n_samples,)
-        Training samples with X coef_ + intercept_ > floor_.
+        Training samples with X coef_ + intercept_ > floor_; None where the data was read in blocks.
     solution_ : Solution
         Everything known about the fit, `verify()` included.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
@@ -116,17 +118,24 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+            With scikit-learn's array API dispatch, coef_, intercept_ and active_ of a torch tensor live where
+            it lives. Or data that is read in blocks, as for `rectifit.solve`.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
         start : solution, pair (coef, intercept) or coefficients, optional
             Where to begin; the fit is never worse.
         """
-        for name, values in (("X", X), ("y", y)):
-            if isinstance(values, list | np.ndarray):
-                refuse_text(np.asarray(values), name)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        home = X if is_tensor(X) and get_config()["array_api_dispatch"] else None
+        if home is not None:
+            X = validate_data(self, X, dtype="numeric")
+        blocks = as_blocks(X, y, sample_weight)
+        if blocks is not None:
+            X, y, sample_weight = blocks, None, None
+            self.n_features_in_ = blocks.n_features
+            if blocks.feature_names is not None:
+                self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
+        elif home is None:
+            X, y, sample_weight = self._validate(*map(to_numpy, (X, y, sample_weight)))
         solution = solve(X, y, sample_weight=sample_weight, start=start, **self.get_params(deep=False))
         assert solution.problem is not None
         self.coef_ = solution.beta.copy()
@@ -137,15 +146,37 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.gap_ = solution.certificate.gap
         self.status_ = solution.certificate.status
         self.n_iter_ = solution.n_iter
-        self.active_ = solution.problem.preactivation(solution.beta, solution.intercept) > solution.floor
+        self.active_ = None
+        if blocks is None:
+            self.active_ = solution.problem.preactivation(solution.beta, solution.intercept) > solution.floor
         self.solution_ = solution
+        if home is not None:
+            self.coef_, self.intercept_ = like(self.coef_, home), like(self.intercept_, home)
+            self.active_ = home.detach().to(self.coef_.dtype) @ self.coef_ + self.intercept_ > self.floor_
         return self
 
-    def predict(self, X: Any) -> Vector:
-        """max(floor_, X coef_ + intercept_)."""
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        for name, values in (("X", X), ("y", y)):
+            if isinstance(values, list | np.ndarray):
+                refuse_text(np.asarray(values), name)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        return X, y, sample_weight
+
+    def predict(self, X: Any) -> Any:
+        """max(floor_, X coef_ + intercept_); with array API dispatch, of a tensor a tensor where it lives."""
         check_is_fitted(self)
+        if is_tensor(X) and get_config()["array_api_dispatch"]:
+            X = validate_data(self, X, dtype="numeric", reset=False)
+            coef = like(self.coef_, X)
+            return (X.to(coef.dtype) @ coef + like(self.intercept_, X)).clamp(min=self.floor_)
+        X, coef, intercept = map(to_numpy, (X, self.coef_, self.intercept_))
+        if type(X).__module__.startswith("dask.array"):
+            # Lazy, chunk by chunk.
+            return np.maximum(X @ coef + intercept, self.floor_)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(np.maximum(X @ self.coef_ + self.intercept_, self.floor_))
+        return np.asarray(np.maximum(X @ coef + intercept, self.floor_))
 
     def summary(self, **options: Any) -> Summary:
         """A table with standard errors and intervals; the options are those of `inference.summarise`.

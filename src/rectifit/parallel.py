@@ -1,7 +1,11 @@
-"""Work on several threads, with results in order. The compiled kernels let go of the interpreter's lock."""
+"""Work on several threads, with results in order. The compiled kernels let go of the interpreter's lock.
+
+Where joblib has been told to use a cluster, as by `joblib.parallel_config("dask")`, work goes there instead.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,23 +14,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["count_threads", "map_ordered", "workers"]
+__all__ = ["count_threads", "map_ordered", "uses_cluster", "workers"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def count_threads(n_jobs: Any) -> int:
-    """Threads asked for by n_jobs: one for None, all processors for -1."""
-    if n_jobs is None:
+    """Threads asked for by n_jobs: one for None without a cluster, all processors for -1."""
+    if n_jobs is None and not uses_cluster():
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer)):
         raise TypeError(f"n_jobs is {n_jobs!r}; it must be None, a positive number of threads, or -1 for all")
     if n_jobs == 0:
         raise ValueError("n_jobs is 0; it must be None, a positive number of threads, or -1 for all")
     from joblib import effective_n_jobs
 
-    return int(effective_n_jobs(int(n_jobs)))
+    return int(effective_n_jobs(n_jobs if n_jobs is None else int(n_jobs)))
 
 
 @contextmanager
@@ -45,6 +49,16 @@ def workers(n_threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def uses_cluster() -> bool:
+    """Whether a joblib backend beyond this machine is active."""
+    # Without joblib loaded none can be.
+    if "joblib" not in sys.modules:
+        return False
+    from joblib.parallel import get_active_backend
+
+    return not type(get_active_backend()[0]).__module__.startswith("joblib._parallel_backends")
+
+
 def map_ordered(
     work: Callable[[Item], Result], items: Iterable[Item], n_threads: int, abandoned: Event
 ) -> Iterator[Result]:
@@ -53,6 +67,11 @@ def map_ordered(
     When the caller stops or is interrupted, `abandoned` is set, for running work to look at, and what has not
     begun is given up.
     """
+    if uses_cluster():
+        from joblib import Parallel, delayed
+
+        yield from Parallel(return_as="generator")(delayed(work)(item) for item in items)
+        return
     with workers(n_threads) as mapped:
         try:
             yield from mapped(work, items)

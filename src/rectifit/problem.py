@@ -120,6 +120,11 @@ class Problem:
         weighted = self.root_weight * self.y
         return float(weighted @ weighted)
 
+    def non_positive(self) -> tuple[int, float]:
+        """Number of samples with y <= 0, and their sum of w y^2."""
+        fixed = (self.root_weight * self.y)[~self.positive]
+        return fixed.size, float(fixed @ fixed)
+
     def shifted(self, floor: float) -> Problem:
         """The same problem with y - floor for y: max(floor, u) - y = max(0, u - floor) - (y - floor).
 

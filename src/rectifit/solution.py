@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rectifit.checks import check_design
+from rectifit.checks import check_design, is_tensor
 from rectifit.problem import Mask, Problem, Vector
 
 if TYPE_CHECKING:
@@ -186,13 +187,18 @@ class Solution:
         """Whether the floor was fitted to the data, so that what is proved holds for this floor alone."""
         return self.certificate.floor is not None
 
-    def predict(self, X: Any) -> Vector:
-        """max(floor, X beta + intercept) for new rows."""
-        table = check_design(X)
+    def predict(self, X: Any) -> Any:
+        """max(floor, X beta + intercept) for new rows; of a tensor, a tensor where it lives."""
+        table = X if is_tensor(X) and X.ndim == 2 else check_design(X)
         if table.shape[1] != self.beta.size:
             raise ValueError(
                 f"X has {table.shape[1]} columns; the fit has {self.beta.size} and needs as many"
             )
+        if is_tensor(X):
+            from rectifit.interchange import like
+
+            beta = like(self.beta, X)
+            return (X.to(beta.dtype) @ beta + self.intercept).clamp(min=self.floor)
         return np.asarray(np.maximum(table @ self.beta + self.intercept, self.floor))
 
     def summary(self, **options: Any) -> Summary:
@@ -201,6 +207,32 @@ class Solution:
         from rectifit.inference import summarise
 
         return summarise(self, **options)
+
+    def to_torch(self) -> Any:
+        """The fit as `torch.nn.Sequential(Linear, ReLU)` in float64, to be trained further.
+
+        With another floor than 0 the second layer is `Threshold(floor, floor)`, which is max(floor, .). A
+        module is also a start of `solve`, on the way back.
+
+        Examples
+        --------
+        >>> from rectifit import solve
+        >>> solution = solve([[-1.0], [0.0], [1.0], [2.0]], [0.0, 0.0, 1.0, 2.0])
+        >>> solution.to_torch()  # doctest: +SKIP
+        Sequential(
+          (0): Linear(in_features=1, out_features=1, bias=True)
+          (1): ReLU()
+        )
+        """
+        from rectifit.interchange import to_module
+
+        return to_module(self)
+
+    def to_onnx(self, path: str | Path | None = None) -> Any:
+        """The fit as an ONNX model that predicts in float64, written to a file if there is a path."""
+        from rectifit.interchange import write_onnx
+
+        return write_onnx(self, path)
 
     def without_data(self) -> Solution:
         """The same solution without the training data, as small as its coefficients."""

@@ -22,9 +22,8 @@ __all__ = ["floor_bound", "guarantee_bound"]
 
 def floor_bound(problem: Problem) -> float:
     """min L >= sum of w y^2 over y <= 0, the minimum of the convex relaxation."""
-    fixed = (problem.root_weight * problem.y)[~problem.positive]
-    least = float(fixed @ fixed)
-    return max(least - allowance(fixed.size, least), 0.0)
+    n_fixed, least = problem.non_positive()
+    return max(least - allowance(n_fixed, least), 0.0)
 
 
 def guarantee_bound(least_surrogate_bound: float, ratio: float) -> float:

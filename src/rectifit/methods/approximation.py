@@ -8,7 +8,8 @@ and so that objective, is at most n/k times the least possible objective.
 Sets with i_2 = i_1 + 1 are those of the next prefix and are visited once. First all prefixes are minimised.
 Then, prefix by prefix, their neighbours are tested against the best values known, and those that can lower
 neither the least minimum of F nor the least objective are skipped (surrogate/neighbours.py). So the result is
-that of the whole enumeration.
+that of the whole enumeration. With an accelerator the others are first minimised there, thousands at a time,
+and skipped for the same reasons.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
-from queue import SimpleQueue
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ import numpy as np
 from rectifit.certificate import guarantee_bound
 from rectifit.methods.finds import Finds
 from rectifit.methods.order import ascending
+from rectifit.methods.pool import SolverPool
 from rectifit.methods.search import Halt, Search
 from rectifit.parallel import map_ordered
 from rectifit.problem import Mask, Matrix, Vector
@@ -37,6 +38,9 @@ __all__ = ["Approximation"]
 
 # Prefixes between two exchanges of the best values. Fixed, so that the work does not depend on the threads.
 WAVE = 16
+# Sets that go to an accelerator at a time. Where a value from there exceeds its bound by g, the minimiser is
+# taken to move u by at most REACH sqrt(g); g above the share TIGHT of sum y^2 is no help.
+BATCH, REACH, TIGHT = 4096, 100.0, 1e-8
 
 
 class Prefix(NamedTuple):
@@ -126,10 +130,10 @@ class Enumeration:
             (p for p in prefixes if self._n_neighbours(p.first)), key=lambda p: (p.objective, p.first)
         )
         Z = search.solver.rows.rows(self.members)
-        solvers: SimpleQueue[SurrogateSolver] = SimpleQueue()
-        solvers.put(search.solver)
-        for _ in range(search.n_threads - 1):
-            solvers.put(SurrogateSolver(search.problem))
+        if search.device is not None:
+            self._solve_batched(queue, Z)
+            return
+        solvers = SolverPool(search.problem, search.solver)
         for start in range(0, len(queue), WAVE):
             search.check()
             assert search.best is not None
@@ -137,11 +141,8 @@ class Enumeration:
             known = search.least.value, search.best.objective
 
             def visit(prefix: Prefix, known: tuple[float, float] = known) -> Visit:
-                solver = solvers.get()
-                try:
+                with solvers.lend() as solver:
                     return self._visit(solver, Z, prefix, *known)
-                finally:
-                    solvers.put(solver)
 
             for done in map_ordered(visit, queue[start : start + WAVE], search.n_threads, search.abandoned):
                 self._merge(done)
@@ -163,6 +164,49 @@ class Enumeration:
                 line[self.members[list(members)]] = False
             finds.see(self.search.problem, actives, solver.solve_each(actives))
         return Visit(finds, n_sets, not self.search.is_over())
+
+    def _solve_batched(self, queue: list[Prefix], Z: Matrix) -> None:
+        """Solve the neighbours that matter on an accelerator, and those that still matter here."""
+        search, solver = self.search, self.search.solver
+        waiting: list[tuple[Prefix, tuple[int, ...]]] = []
+        for prefix in queue:
+            search.check()
+            assert search.best is not None
+            assert search.least is not None
+            base = solver.solve(self._prefix_set(prefix.first), start=(prefix.beta, prefix.intercept))
+            neighbours = Neighbours(solver, self.members, Z, prefix.first, base, prefix.objective)
+            known = search.least.value, search.best.objective
+            for removed in self._removals(neighbours, prefix.first, Finds(), *known):
+                waiting.append((prefix, removed))
+                if len(waiting) == BATCH:
+                    self._test_batch(waiting)
+                    waiting = []
+            self.done += self._n_neighbours(prefix.first)
+            if search.is_over():
+                search.check()
+                raise Halt(Stop.INTERRUPTED)
+        if waiting:
+            self._test_batch(waiting)
+
+    def _test_batch(self, sets: list[tuple[Prefix, tuple[int, ...]]]) -> None:
+        search, problem, finds = self.search, self.search.problem, Finds()
+        assert search.best is not None
+        assert search.least is not None
+        actives = np.array([self._prefix_set(prefix.first) for prefix, _ in sets])
+        for line, (_, removed) in zip(actives, sets, strict=True):
+            line[self.members[list(removed)]] = False
+        starts = [np.append(prefix.beta, prefix.intercept) for prefix, _ in sets]
+        found = search.batched.solve(actives, np.array(starts)[:, : search.solver.rows.n_columns])
+        excess = np.maximum(found.values - found.bounds, 0.0)
+        root = np.sqrt(found.objectives) - REACH * np.sqrt(excess)
+        matter = (found.bounds <= search.least.value) | (excess > TIGHT * problem.null_objective)
+        matter |= root <= np.sqrt(search.best.objective)
+        search.n_surrogates += int(np.count_nonzero(~matter))
+        lines = actives[matter]
+        for first in range(0, len(lines), search.solver.batch):
+            part = lines[first : first + search.solver.batch]
+            finds.see(problem, part, search.solver.solve_each(part))
+        self._merge(Visit(finds, 0, True))
 
     def _removals(
         self,

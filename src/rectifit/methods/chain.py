@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from rectifit.checks import check_count, check_floor, check_number, check_start
+from rectifit.checks import check_count, check_floor, check_number, check_start, is_tensor
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.auto import Auto
 from rectifit.methods.exact import Exact
@@ -16,14 +16,16 @@ from rectifit.methods.floor import lift, solve_with_estimate
 from rectifit.methods.gd import GradientDescent
 from rectifit.methods.iterative import Iterative
 from rectifit.methods.multistart import Multistart
-from rectifit.methods.search import TARGET_GAP, Search, Stage
+from rectifit.methods.search import TARGET_GAP, Search, Stage, warn_of_dead_fit
 from rectifit.methods.sgd import StochasticGradientDescent
 from rectifit.methods.shortest import shorten
 from rectifit.methods.sorting import Sorting
 from rectifit.parallel import count_threads
 from rectifit.problem import Point, Problem, Vector
 from rectifit.progress import Progress
+from rectifit.scale.solve import as_blocks, is_large, solve_blocks, solve_large
 from rectifit.solution import Certificate, Solution
+from rectifit.surrogate.solver import SMALL
 
 __all__ = ["STAGES", "certify", "solve"]
 
@@ -72,6 +74,10 @@ def solve(
     Parameters
     ----------
     X : array-like or SciPy sparse matrix of shape (n_samples, n_features)
+        A torch tensor on an accelerator is solved there if it is large; so are the thousands of surrogates of
+        "approximation" and "multistart" if it is small.
+        Or data that is read in blocks: a `numpy.memmap`, a dask array or data frame, or what
+        `rectifit.scale.open_parquet` returns, which has its own y; see `rectifit.scale`.
     y : array-like of shape (n_samples,)
     method : str, default="auto"
         Stages joined by +: the first starts from nothing, each next one from the best solution before it.
@@ -86,7 +92,7 @@ def solve(
         A known floor, or one fitted together with the coefficients. Then the certificate is about the
         estimated floor: no coefficients with this floor have an objective below the bound. A floor other
         than 0 needs an intercept.
-    start : solution, pair (beta, intercept) or coefficients, optional
+    start : solution, pair (beta, intercept), coefficients or torch module (Linear, ReLU), optional
         Where the first stage begins, if it begins anywhere; the result is never worse.
     n_splits : int, default=10
         N of the sorting method.
@@ -109,7 +115,8 @@ def solve(
     random_state : int, numpy Generator or RandomState, optional
         Of the random starts and batches; without it, always the same.
     n_jobs : int, optional
-        Threads of "approximation", "multistart" and "exact"; -1: all processors.
+        Threads of "approximation", "multistart" and "exact", and of large data in any method that reads it in
+        blocks; -1: all processors. Default: one, and in blocks as many as BLAS may use.
     verbose : int, default=0
         1 shows progress on a terminal.
 
@@ -130,10 +137,12 @@ def solve(
     >>> bool(abs(solution.beta - beta).max() < 1e-9), solution.certificate.status
     (True, 'optimal')
     """
-    problem = Problem.from_data(X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha)
-    known_floor = check_floor(floor, problem)
+    blocks = as_blocks(X, y, sample_weight)
+    data: Any = blocks or Problem.from_data(
+        X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha
+    )
     options = {
-        "n_splits": _check_splits(n_splits, problem.n_samples),
+        "n_splits": _check_splits(n_splits, data.n_samples),
         "k": check_count(k, "k"),
         "n_starts": check_count(n_starts, "n_starts"),
         "max_iter": None if max_iter is None else check_count(max_iter, "max_iter"),
@@ -142,19 +151,33 @@ def solve(
         "eta0": check_number(eta0, "eta0", above=0.0),
         "gamma": check_number(gamma, "gamma"),
         "shrink": check_number(shrink, "shrink", above=0.0, below=1.0),
-        "batch": None if batch is None else check_count(batch, "batch", most=problem.n_samples),
+        "batch": None if batch is None else check_count(batch, "batch", most=data.n_samples),
     }
+    if blocks is not None and floor != 0.0:
+        raise ValueError(f"floor is {floor!r}; for data read in blocks it must be 0")
+    if blocks is not None or (floor == 0.0 and is_large(data, method)):
+        shared: dict[str, Any] = {
+            "start": start,
+            "n_threads": None if n_jobs is None else count_threads(n_jobs),
+            "verbose": _check_verbose(verbose),
+            "random_state": random_state,
+            **_check_limits(time_limit, target_gap),
+        }
+        if blocks is None:
+            return solve_large(data, method, options, **shared)
+        return solve_blocks(blocks, method, options, fit_intercept=fit_intercept, alpha=alpha, **shared)
     solution = _run(
-        problem,
+        data,
         method,
         make_stages(method, options),
         start,
-        known_floor,
+        check_floor(floor, data),
         time_limit,
         target_gap,
         random_state,
         n_jobs,
         verbose,
+        X.device if is_tensor(X) and X.device.type != "cpu" else None,
     )
     _warn_if_dead(solution)
     return solution
@@ -245,36 +268,46 @@ def _run(
     random_state: Any,
     n_jobs: Any,
     verbose: Any,
+    device: Any = None,
 ) -> Solution:
     """Check what all methods share, and run the stages; without a floor, estimate it."""
-    limit = None if time_limit is None else check_number(time_limit, "time_limit", above=0.0)
-    gap = None if target_gap is None else check_number(target_gap, "target_gap")
+    limits = _check_limits(time_limit, target_gap)
     n_threads = count_threads(n_jobs)
     at = None if start is None else check_start(start, problem)
 
-    with Progress(
-        check_count(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0)
-    ) as progress:
+    with Progress(_check_verbose(verbose)) as progress:
 
         def run(floor: float, start: tuple[Vector, float] | None, seconds: float | None) -> Solution:
             search = Search(
                 problem.shifted(floor),
                 time_limit=seconds,
-                target_gap=gap,
+                target_gap=limits["target_gap"],
                 random_state=random_state,
                 n_threads=n_threads,
                 progress=progress,
+                device=device,
             )
             if start is not None:
                 search.best = _evaluate_start(search, start[0], start[1] - floor)
-            stopped = search.run(stages)
+            with _blas_for(problem):
+                stopped = search.run(stages)
             if search.n_surrogates > 0 and search.best is not None:
                 search.best = shorten(search, search.best) or search.best
             return lift(search.solution(method, stopped), problem, floor)
 
         if floor is not None:
-            return run(floor, at, limit)
-        return solve_with_estimate(problem, run, at, limit)
+            return run(floor, at, limits["time_limit"])
+        return solve_with_estimate(problem, run, at, limits["time_limit"])
+
+
+def _blas_for(problem: Problem) -> AbstractContextManager[Any]:
+    """One BLAS thread: of the many short products over blocks of rows, several threads only wait."""
+    if problem.n_samples * problem.n_features <= SMALL:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
+    return limits
 
 
 def make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Stage]]:
@@ -303,23 +336,24 @@ def _evaluate_start(search: Search, beta: Vector, intercept: float) -> Point:
     return point
 
 
+def _check_verbose(verbose: Any) -> int:
+    return check_count(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0)
+
+
+def _check_limits(time_limit: Any, target_gap: Any) -> dict[str, float | None]:
+    return {
+        "time_limit": None if time_limit is None else check_number(time_limit, "time_limit", above=0.0),
+        "target_gap": None if target_gap is None else check_number(target_gap, "target_gap"),
+    }
+
+
 def _check_splits(n_splits: Any, n_samples: int) -> int:
     count = check_count(n_splits, "n_splits")
     return count if count == DEFAULT_SPLITS else check_count(n_splits, "n_splits", most=n_samples)
 
 
 def _warn_if_dead(solution: Solution) -> None:
-    assert solution.problem is not None
-    u = solution.problem.preactivation(solution.beta, solution.intercept)
-    if u.max() > solution.floor:
-        return
-    from sklearn.exceptions import ConvergenceWarning
-
-    function, kind = ("zero", "positive") if solution.floor == 0.0 else ("constant", "above the floor")
-    n_above = int(np.count_nonzero(solution.problem.y > solution.floor))
-    text = (
-        f"no outcome is {kind}, so the {function} function is the best fit (a dead neuron)"
-        if n_above == 0
-        else f"the fit is the {function} function (a dead neuron), although {n_above} outcomes are {kind}"
-    )
-    warnings.warn(text, ConvergenceWarning, stacklevel=3)
+    problem, floor = solution.problem, solution.floor
+    assert problem is not None
+    if problem.preactivation(solution.beta, solution.intercept).max() <= floor:
+        warn_of_dead_fit(int(np.count_nonzero(problem.y > floor)), floor, stacklevel=4)

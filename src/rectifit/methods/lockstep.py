@@ -7,15 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from rectifit.methods.finds import Finds
 from rectifit.problem import Mask, Problem, Vector
-from rectifit.surrogate import SurrogateSolver
+from rectifit.surrogate import SurrogateSolution
 
 __all__ = ["Descents", "End", "descend_together"]
+
+
+class Solver(Protocol):
+    """Minimises one surrogate per line."""
+
+    def solve_each(self, actives: Mask) -> list[SurrogateSolution]: ...
 
 
 class End(NamedTuple):
@@ -37,7 +43,7 @@ class Descents:
 
 def descend_together(
     problem: Problem,
-    solver: SurrogateSolver,
+    solver: Solver,
     actives: Mask,
     objectives: Vector,
     *,

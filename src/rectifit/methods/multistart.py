@@ -2,27 +2,30 @@
 
 The active set of a start depends on its direction only, so the random starts are directions: uniform where
 all columns have the same length, which makes the result independent of the units of the columns.
+
+With an accelerator all starts go there together, and the best ends are followed by the exact solver.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from queue import SimpleQueue
 
 from rectifit.methods.finds import Batch
 from rectifit.methods.lockstep import Descents, descend_together
+from rectifit.methods.pool import SolverPool
 from rectifit.methods.search import Search
 from rectifit.methods.sorting import solve_splits
 from rectifit.parallel import map_ordered
 from rectifit.problem import Vector
 from rectifit.solution import Stop
-from rectifit.surrogate import SurrogateSolver
 
 __all__ = ["Multistart"]
 
 MAX_ITER = 100
 # Starts that go together, where all rows are in the compiled kernel; fixed, whatever the number of threads.
 TOGETHER = 16
+# Ends of paths on an accelerator that are followed further.
+ENDS = 16
 
 
 @dataclass(frozen=True)
@@ -37,35 +40,50 @@ class Multistart:
     def run(self, search: Search) -> Stop:
         """Follow all starts, on several threads if there are."""
         problem, starts = search.problem, self._starts(search)
+        if search.device is not None:
+            starts = self._follow_batched(search, starts)
         size = TOGETHER if search.solver.batch > 1 else 1
         groups = [starts[e : e + size] for e in range(0, len(starts), size)]
-        solvers: SimpleQueue[SurrogateSolver] = SimpleQueue()
-        solvers.put(search.solver)
-        for _ in range(min(search.n_threads, len(groups)) - 1):
-            solvers.put(SurrogateSolver(problem))
+        solvers, max_iter, tol = SolverPool(problem, search.solver), self.max_iter, self.tol
 
         def follow(group: list[tuple[Vector, float]]) -> Descents:
-            solver = solvers.get()
             batch = Batch.evaluate(problem, group)
-            try:
+            with solvers.lend() as solver:
                 return descend_together(
                     problem,
                     solver,
                     problem.active_at(batch.u).T,
                     batch.objectives,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
+                    max_iter=max_iter,
+                    tol=tol,
                     visited=set(),
                     is_over=search.is_over,
                 )
-            finally:
-                solvers.put(solver)
 
         for done, descents in enumerate(map_ordered(follow, groups, search.n_threads, search.abandoned)):
             search.merge(descents.finds)
             search.report(done + 1, len(groups))
             search.check()
         return Stop.STARTS
+
+    def _follow_batched(
+        self, search: Search, starts: list[tuple[Vector, float]]
+    ) -> list[tuple[Vector, float]]:
+        """Where the best paths from all starts end."""
+        problem, batch = search.problem, Batch.evaluate(search.problem, starts)
+        descents = descend_together(
+            problem,
+            search.batched,
+            problem.active_at(batch.u).T,
+            batch.objectives,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            visited=set(),
+            is_over=search.is_over,
+        )
+        search.n_surrogates += descents.finds.n_surrogates
+        ends = sorted(descents.ends, key=lambda end: end.objective)[:ENDS]
+        return [(end.beta, end.intercept) for end in ends] or starts[:1]
 
     def _starts(self, search: Search) -> list[tuple[Vector, float]]:
         starts = [] if search.best is None else [(search.best.beta, search.best.intercept)]

@@ -6,10 +6,11 @@ Every stage offers its points here, and here the true objective is evaluated.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterable
 from functools import cached_property
 from threading import Event
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,7 +22,10 @@ from rectifit.progress import Progress
 from rectifit.solution import Certificate, Solution, Stop, SurrogateMinimum, TraceRow
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver
 
-__all__ = ["TARGET_GAP", "Halt", "Search", "Stage"]
+if TYPE_CHECKING:
+    from rectifit.scale.batched import BatchedSolver
+
+__all__ = ["TARGET_GAP", "Halt", "Search", "Stage", "warn_of_dead_fit"]
 
 # Of proofs, where no other gap is asked for.
 TARGET_GAP = 1e-4
@@ -54,8 +58,11 @@ class Search:
         random_state: Any = None,
         n_threads: int = 1,
         progress: Progress | None = None,
+        device: Any = None,
     ) -> None:
         self.problem = problem
+        # An accelerator, for stages that have thousands of surrogates to minimise.
+        self.device = device
         self.target_gap = target_gap
         self.n_threads = n_threads
         self.rng = check_random_state(random_state)
@@ -78,6 +85,26 @@ class Search:
     def solver(self) -> SurrogateSolver:
         """Made when a stage asks for it: gradient methods need none."""
         return SurrogateSolver(self.problem)
+
+    @cached_property
+    def batched(self) -> BatchedSolver:
+        """The solver on the accelerator."""
+        from rectifit.scale.batched import BatchedSolver
+
+        return BatchedSolver(self.solver, self.device)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # On its way to another process: clocks, signals and solvers stay here.
+        left = None if self._deadline is None else self._deadline - time.perf_counter()
+        gone = ("abandoned", "_progress", "solver", "batched")
+        return {name: value for name, value in self.__dict__.items() if name not in gone} | {
+            "_deadline": left
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, abandoned=Event(), _progress=Progress(0))
+        if self._deadline is not None:
+            self._deadline += time.perf_counter()
 
     def run(self, stages: Iterable[tuple[str, Stage]]) -> Stop:
         """Run one stage after another, until one is stopped from outside."""
@@ -203,3 +230,16 @@ class Search:
             history=history,
             **self.proof,
         )
+
+
+def warn_of_dead_fit(n_above: int, floor: float, stacklevel: int) -> None:
+    """Warn that the fit is a constant; n_above outcomes are above the floor."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    function, kind = ("zero", "positive") if floor == 0.0 else ("constant", "above the floor")
+    text = (
+        f"no outcome is {kind}, so the {function} function is the best fit (a dead neuron)"
+        if n_above == 0
+        else f"the fit is the {function} function (a dead neuron), although {n_above} outcomes are {kind}"
+    )
+    warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)

@@ -1,0 +1,269 @@
+"""Data that does not fit, or nearly: growth in n, files larger than memory allows, a cluster.
+
+All fits are sorting+iterative on Gaussian data with an intercept, noise 0.3 of the signal. Every part that
+measures memory or workers runs in processes of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from common import console, table_of, timed
+from threadpoolctl import threadpool_limits
+
+from rectifit import solve
+from rectifit.scale import ArrayBlocks, Block, BlockProblem, BlockSolver
+from rectifit.scale.methods import NONE, split_rules
+from rectifit.scale.sweep import Probe
+
+METHOD = "sorting+iterative"
+
+
+def make(n: int, p: int, dtype: str = "float64") -> tuple[np.ndarray, np.ndarray]:
+    """Data of any size, without a second copy of X."""
+    X, y = np.empty((n, p), dtype), np.empty(n)
+    for rows, A, outcome in make_parts(n, p, dtype):
+        X[rows], y[rows] = A, outcome
+    return X, y
+
+
+def make_parts(
+    n: int, p: int, dtype: str, size: int = 100_000
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    beta = np.random.default_rng(0).normal(0.5, 3.0, p)
+    noise = 0.3 * float(np.linalg.norm(beta))
+    for part, first in enumerate(range(0, n, size)):
+        rng = np.random.default_rng([1, part])
+        m = min(size, n - first)
+        A = rng.standard_normal((m, p), dtype=np.float32).astype(dtype)
+        yield slice(first, first + m), A, np.maximum(A @ beta, 0.0) + noise * rng.standard_normal(m)
+
+
+@dataclass(frozen=True)
+class Gram:
+    """The summary of the plainest pass there is."""
+
+    gram: np.ndarray
+
+    def merge(self, other: Gram) -> Gram:
+        return Gram(self.gram + other.gram)
+
+
+def plain_pass(block: Block) -> Gram:
+    total = np.zeros((block.X.shape[1], block.X.shape[1]))
+    for piece in block.pieces():
+        A = np.asarray(piece.X, dtype=np.float64)
+        total += A.T @ A
+    return Gram(total)
+
+
+def in_memory(quick: bool) -> None:
+    p = 50
+    table = table_of(
+        f"In memory, p={p}, float64, seconds", "n", "threads", "fit", "passes", "lstsq", "ratio", "target"
+    )
+    sizes = [10_000, 100_000] if quick else [10_000, 100_000, 1_000_000, 2_000_000]
+    X, y = make(sizes[-1], p)
+    solve(X[:1000], y[:1000], METHOD)
+    for threads in sorted({1, os.cpu_count() or 1}):
+        seconds = []
+        with threadpool_limits(threads):
+            for n in sizes:
+                A, b = X[:n], y[:n]
+                seconds.append(timed(lambda A=A, b=b: solve(A, b, METHOD), 3))
+                fit = solve(ArrayBlocks(A, b), None, METHOD)
+                lstsq = timed(lambda A=A, b=b: np.linalg.lstsq(A, b, rcond=None), 3)
+                table.add_row(
+                    f"{n:,}",
+                    str(threads),
+                    f"{seconds[-1]:.2f}",
+                    str(fit.problem.n_passes),
+                    f"{lstsq:.3f}",
+                    f"{seconds[-1] / lstsq:.1f}",
+                    "<= 8" if n == 1_000_000 else "",
+                )
+        exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
+        table.add_row("growth", str(threads), f"n^{exponent:.2f}", "", "", "", "<= 1.1")
+    console.print(table)
+    console.print(
+        "passes: of the fit in blocks, over X; below 12,000,000 numbers the array engine makes the fit.\n"
+    )
+
+
+LARGE = """
+import sys, time, resource
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from scale import METHOD, make
+from rectifit import solve
+n, p = int(sys.argv[2]), int(sys.argv[3])
+X, y = make(n, p, "float32")
+solve(X[:1000], y[:1000], METHOD)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+started = time.perf_counter()
+fit = solve(X, y, METHOD, n_jobs=-1)
+seconds = time.perf_counter() - started
+extra = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+print(seconds, extra / X.nbytes)
+"""
+
+MAPPED = """
+import sys, time, resource
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from scale import METHOD
+from rectifit import solve
+from rectifit.scale import open_parquet
+folder = sys.argv[2]
+if sys.argv[3] == "npy":
+    data = np.load(folder + "/X.npy", mmap_mode="r"), np.load(folder + "/y.npy", mmap_mode="r")
+else:
+    data = open_parquet(folder + "/*.parquet", target="y"), None
+started = time.perf_counter()
+fit = solve(*data, METHOD)
+print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, fit.objective,
+      fit.problem.n_passes)
+"""
+
+
+def in_fresh_process(code: str, *arguments: str) -> list[float]:
+    here = str(Path(__file__).resolve().parent)
+    command = [sys.executable, "-c", code, here, *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return [float(number) for number in done.stdout.split()]
+
+
+def one_large_array(quick: bool) -> None:
+    n, p = (200_000, 100) if quick else (2_000_000, 100)
+    seconds, extra = in_fresh_process(LARGE, str(n), str(p))
+    console.print(
+        f"{n:,} x {p} in float32 ({n * p * 4 / 1e6:,.0f} MB), all cores: {seconds:.1f} s, and"
+        f" {extra:.2f} times the memory of X beyond X (target: no second copy)\n"
+    )
+
+
+def out_of_core(quick: bool) -> None:
+    n, p = (200_000, 100) if quick else (10_000_000, 100)
+    table = table_of(
+        f"Files, {n:,} x {p} in float32 ({n * p * 4 / 1e9:.1f} GB)", "what", "measured", "target"
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        X = np.lib.format.open_memmap(folder / "X.npy", "w+", np.float32, (n, p))
+        y = np.lib.format.open_memmap(folder / "y.npy", "w+", np.float64, (n,))
+        for rows, A, outcome in make_parts(n, p, "float32"):
+            X[rows], y[rows] = A, outcome
+        del X, y
+        X, y = (np.load(folder / file, mmap_mode="r") for file in ("X.npy", "y.npy"))
+        problem = BlockProblem(ArrayBlocks(X, y))
+        rules = [rule for rule in split_rules(problem, 10) if rule != NONE]
+        starts = BlockSolver(problem).foretell(rules)
+        probes = [Probe(start.gamma, rule, 1e-5) for start, rule in zip(starts, rules, strict=True)]
+        plain = timed(lambda: problem.blocks.reduce(plain_pass), 3)
+        one = timed(lambda: problem.sweep(probes[:1], 20_000), 3)
+        all_of_them = timed(lambda: problem.sweep(probes, 20_000), 3)
+        speed = n * p * 4 / 1e9 / plain
+        table.add_row("a pass that computes X'X only", f"{plain:.2f} s, {speed:.2f} GB/s", "")
+        table.add_row("a step of one surrogate, share of that speed", f"{plain / one:.2f}", ">= 0.5")
+        share = f"{plain / all_of_them:.2f}, per surrogate {len(probes) * plain / all_of_them:.2f}"
+        table.add_row(f"a step of {len(probes)} splits at once, share of that speed", share, ">= 0.5")
+        seconds, resident, objective, passes = in_fresh_process(MAPPED, name, "npy")
+        table.add_row("fit from the mapped file", f"{seconds:.1f} s, {passes:.0f} passes", "")
+        table.add_row("resident memory", f"{resident / 1e9:.2f} GB", "<= 1.5 GB")
+        part = min(n, 1_000_000)
+        write_parquet(folder / "part.parquet", X[:part], y[:part])
+        seconds, resident, objective, passes = in_fresh_process(MAPPED, name, "parquet")
+        expected = solve(np.array(X[:part]), np.array(y[:part]), METHOD).objective
+        what = f"fit from Parquet, {part:,} rows"
+        table.add_row(what, f"{seconds:.1f} s, {passes:.0f} passes, {resident / 1e9:.2f} GB", "<= 1.5 GB")
+        excess = abs(objective - expected) / expected
+        table.add_row("objective against the fit in memory", f"{excess:.0e}", "<= 1e-8")
+    console.print(table)
+
+
+def write_parquet(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = [*(f"x{j}" for j in range(X.shape[1])), "y"]
+    schema = pa.schema([(name, pa.float64() if name == "y" else pa.float32()) for name in names])
+    with pq.ParquetWriter(path, schema) as writer:
+        for first in range(0, len(X), 100_000):
+            rows = slice(first, first + 100_000)
+            columns = [*np.array(X[rows]).T, y[rows]]
+            writer.write_table(pa.table([pa.array(column) for column in columns], schema=schema))
+
+
+def load(path: str, shape: tuple[int, ...], chunk: int) -> object:
+    """A file as a dask array whose chunks are read where they are needed."""
+    import dask.array as da
+
+    def read(block_info: dict) -> np.ndarray:
+        first, last = block_info[None]["array-location"][0]
+        return np.array(np.load(path, mmap_mode="r")[first:last])
+
+    chunks = (chunk, *((length,) for length in shape[1:]))
+    return da.map_blocks(read, chunks=da.core.normalize_chunks(chunks, shape), dtype=np.float64)
+
+
+def cluster(quick: bool) -> None:
+    import dask
+    from distributed import Client, LocalCluster, wait
+
+    n, p = (100_000, 50) if quick else (1_000_000, 50)
+    X, y = make(n, p)
+    with threadpool_limits(1):
+        solve(ArrayBlocks(X[:1000], y[:1000]), None, METHOD)
+        started = time.perf_counter()
+        memory = solve(ArrayBlocks(X, y, n_threads=1), None, METHOD)
+        alone = time.perf_counter() - started
+    console.print(f"in memory on one thread: {alone:.2f} s, {memory.problem.n_passes} passes")
+    table = table_of(
+        f"Dask, {n:,} x {p}", "workers", "fit", "per pass", "against 1 worker", "against memory", "objective"
+    )
+    first = None
+    with tempfile.TemporaryDirectory() as name:
+        np.save(f"{name}/X.npy", X)
+        np.save(f"{name}/y.npy", y)
+        shapes = {"X": X.shape, "y": y.shape}
+        del X, y
+        for workers in sorted({1, 2, os.cpu_count() or 1}):
+            with (
+                LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as machines,
+                Client(machines) as client,
+                dask.config.set(scheduler=client),
+            ):
+                lazy = [load(f"{name}/{file}.npy", shape, n // 16) for file, shape in shapes.items()]
+                data = dask.persist(*lazy)
+                wait(data)
+                solve(*data, "iterative", max_iter=1)
+                started = time.perf_counter()
+                fit = solve(*data, METHOD)
+                seconds = time.perf_counter() - started
+            first = first or seconds
+            excess = abs(fit.objective - memory.objective) / memory.objective
+            table.add_row(
+                str(workers),
+                f"{seconds:.2f}",
+                f"{seconds / fit.problem.n_passes:.3f}",
+                f"{first / seconds:.2f}x",
+                f"{seconds / alone:.2f}x",
+                f"{excess:.0e}",
+            )
+    console.print(table)
+    console.print("targets: 2 workers at least 1.6x; 1 worker at most 2x of memory; objective within 1e-8\n")
+
+
+def run(quick: bool) -> None:
+    in_memory(quick)
+    one_large_array(quick)
+    out_of_core(quick)
+    cluster(quick)

@@ -1,0 +1,151 @@
+"""Dask arrays and data frames: passes as graphs of tasks on whatever scheduler is in use.
+
+Chunks stay where they are. A pass sends a task to every chunk, and summaries are merged in a tree on the
+workers; one summary comes back. Tasks are pure, so a chunk or summary that is lost with its worker is
+computed again, and the answer is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rectifit.checks import check_array, check_length
+from rectifit.scale.blocks import Block, Blocks, S, merge_all
+
+__all__ = ["DaskBlocks"]
+
+# Summaries merged by one task.
+FAN_IN = 8
+
+
+class DaskBlocks(Blocks):
+    """A dask array or data frame X, with y and weights that are dask collections too, or arrays.
+
+    Parameters
+    ----------
+    X : dask array of shape (n_samples, n_features), or dask data frame
+    y, sample_weight : dask array or series, or array
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np
+    >>> X = da.random.default_rng(0).normal(size=(1000, 2), chunks=(100, 2))
+    >>> blocks = DaskBlocks(X, da.maximum(X @ np.array([1.0, 2.0]), 0.0))
+    >>> blocks.n_samples, blocks.n_features
+    (1000, 2)
+    """
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any = None) -> None:
+        if hasattr(X, "npartitions") and hasattr(X, "columns"):
+            self.feature_names = tuple(map(str, X.columns))
+            self._X, lengths = _partitions(X)
+            self.n_features = len(self.feature_names)
+        else:
+            if X.ndim != 2:
+                raise ValueError(f"X has shape {X.shape}; it must be (n_samples, n_features)")
+            X = X.rechunk({1: -1})
+            self.n_features = int(X.shape[1])
+            self._X, lengths = _chunks(X)
+        if sum(lengths) == 0 or self.n_features == 0:
+            raise ValueError(f"X has shape ({sum(lengths)}, {self.n_features}) and is empty; rows are needed")
+        self.n_samples = sum(lengths)
+        self._starts = np.cumsum([0, *lengths[:-1]]).tolist()
+        self._lengths = lengths
+        self._y = _align(y, "y", lengths)
+        self._w = None if sample_weight is None else _align(sample_weight, "sample_weight", lengths)
+        self.has_weights = sample_weight is not None
+
+    def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:
+        """One pass, on the scheduler in use."""
+        from dask.base import compute
+        from dask.delayed import delayed
+        from threadpoolctl import threadpool_limits
+
+        # One copy of the task for all chunks, and no look inside it for dask objects.
+        work = delayed(task, traverse=False)
+        apply, merge = delayed(_apply, pure=False), delayed(merge_all, pure=False)
+        summaries = [
+            apply(
+                work,
+                self._X[e] if design else None,
+                self._y[e],
+                None if self._w is None else self._w[e],
+                self._starts[e],
+            )
+            for e, length in enumerate(self._lengths)
+            if length > 0
+        ]
+        while len(summaries) > 1:
+            summaries = [merge(summaries[e : e + FAN_IN]) for e in range(0, len(summaries), FAN_IN)]
+        # The limit is for schedulers in this process; workers have their own.
+        with threadpool_limits(1, "blas"):
+            result: S = compute(summaries[0])[0]
+        return result
+
+
+def _apply(task: Callable[[Block], S], X: Any, y: Any, w: Any, start: int) -> S:
+    return task(
+        Block(
+            None if X is None else _numbers(X, "X"),
+            _numbers(y, "y"),
+            None if w is None else _numbers(w, "sample_weight"),
+            start,
+        )
+    )
+
+
+def _numbers(values: Any, name: str) -> Any:
+    array = np.asarray(values)
+    if array.dtype == object:
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} has dtype {array.dtype}; it must be real numbers")
+    return array
+
+
+def _partitions(frame: Any) -> tuple[list[Any], list[int]]:
+    """Partitions of a data frame or series, and their lengths, for which they are looked at once."""
+    parts = list(frame.to_delayed())
+    return parts, _count_rows(parts)
+
+
+def _count_rows(parts: list[Any]) -> list[int]:
+    from dask.base import compute
+    from dask.delayed import delayed
+
+    return [int(length) for length in compute(*(delayed(len)(part) for part in parts))]
+
+
+def _chunks(array: Any) -> tuple[list[Any], list[int]]:
+    """Chunks of an array along its first axis, and their lengths."""
+    parts = array.to_delayed().ravel().tolist()
+    if any(np.isnan(length) for length in array.chunks[0]):
+        return parts, _count_rows(parts)
+    return parts, [int(length) for length in array.chunks[0]]
+
+
+def _align(values: Any, name: str, lengths: list[int]) -> list[Any]:
+    """The parts of y or weights that belong to the chunks of X."""
+    from dask.array import from_array
+
+    if hasattr(values, "npartitions") and hasattr(values, "to_delayed") and not hasattr(values, "chunks"):
+        parts, found = _partitions(values)
+    elif hasattr(values, "dask"):
+        if values.ndim != 1:
+            raise ValueError(f"{name} has shape {values.shape}; it must be one-dimensional")
+        if not any(np.isnan(length) for length in values.chunks[0]) and values.shape[0] == sum(lengths):
+            values = values.rechunk((tuple(lengths),))
+        parts, found = _chunks(values)
+    else:
+        column = check_array(values, name, dimensions=1).astype(np.float64, copy=False)
+        check_length(column, name, sum(lengths))
+        return _align(from_array(column, chunks=(tuple(lengths),)), name, lengths)
+    if found != lengths:
+        raise ValueError(
+            f"{name} has {sum(found)} rows in {len(found)} chunks, X has {sum(lengths)} in {len(lengths)};"
+            " chunk by chunk they must be equally many"
+        )
+    return parts

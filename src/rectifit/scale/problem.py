@@ -1,0 +1,165 @@
+"""A ReLU regression whose data is in blocks: the counterpart of `rectifit.problem.Problem`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rectifit.checks import check_number
+from rectifit.problem import Vector
+from rectifit.scale.blocks import Block, Blocks, S
+from rectifit.scale.frame import SurveyTask, join_samples, make_frame
+from rectifit.scale.sweep import Above, Probe, Rule, Sweep, Swept
+from rectifit.surrogate.bound import solve_gram
+
+__all__ = ["BlockProblem"]
+
+# Rows kept in memory: about so many per direction, and at least so many, as long as they hold at most so many
+# numbers.
+SAMPLE_FACTOR, SAMPLE_LEAST, SAMPLE_MOST = 200, 5000, 1 << 23
+
+
+class BlockProblem:
+    """Surveyed data in blocks. Only sums and a sample of the rows are in memory.
+
+    Parameters
+    ----------
+    blocks : Blocks
+    fit_intercept : bool, default=True
+    alpha : float, default=0.0
+    on_pass : called with the number of every pass that begins, optional
+
+    Attributes
+    ----------
+    frame, gram, cross, ridge : the working coordinates, Z'Z, Z'v and the ridge in them
+    reach : no row is longer than this
+    sample : `rectifit.scale.frame.Sample`
+    n_passes : over X so far
+    """
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        *,
+        fit_intercept: bool = True,
+        alpha: float = 0.0,
+        on_pass: Callable[[int], None] | None = None,
+    ) -> None:
+        if not isinstance(fit_intercept, bool | np.bool_):
+            raise TypeError(f"fit_intercept is {fit_intercept!r}; it must be True or False")
+        self.blocks = blocks
+        self.fit_intercept = bool(fit_intercept)
+        self.alpha = check_number(alpha, "alpha")
+        self.n_passes = 0
+        self._on_pass = on_pass
+        n, p = blocks.n_samples, blocks.n_features
+        wanted = min(max(SAMPLE_FACTOR * (p + 1), SAMPLE_LEAST), max(SAMPLE_MOST // p, 2 * (p + 1)))
+        self.survey = self.reduce(SurveyTask(self.fit_intercept, wanted / n))
+        if self.survey.n_weighted == 0:
+            raise ValueError("sample_weight is zero everywhere; at least one weight must be positive")
+        self.penalty = np.full(self.n_columns, self.alpha)
+        self.penalty[p:] = 0.0
+        self.frame, self.gram = make_frame(self.survey, self.penalty, self.fit_intercept, self.reduce)
+        magnified = self.frame.T * self.survey.largest[:, None]
+        self.cross: Vector = (self.survey.cross @ magnified) * (self.survey.top / self.frame.scale)
+        penalised = np.sqrt(self.penalty)[:, None] * self.frame.T
+        self.ridge = penalised.T @ penalised
+        self.reach = float(np.linalg.norm(magnified))
+        self.sample = join_samples(self.survey.sample)
+
+    @property
+    def n_samples(self) -> int:
+        return self.blocks.n_samples
+
+    @property
+    def n_features(self) -> int:
+        return self.blocks.n_features
+
+    @property
+    def n_columns(self) -> int:
+        """Coefficients, the intercept included."""
+        return self.n_features + int(self.fit_intercept)
+
+    @property
+    def total(self) -> float:
+        """sum v^2, in working units."""
+        return self.survey.total * (self.survey.top / self.frame.scale) ** 2
+
+    @property
+    def null_objective(self) -> float:
+        """sum w y^2, the objective of the zero function."""
+        return self.survey.total * self.survey.top * self.survey.top
+
+    def shifted(self, floor: float) -> BlockProblem:
+        """The same: fits of data in blocks have the floor 0."""
+        assert floor == 0.0
+        return self
+
+    def non_positive(self) -> tuple[int, float]:
+        """Number of samples with y <= 0 and their sum of w y^2."""
+        fixed = self.survey.fixed * self.survey.top * self.survey.top
+        return self.survey.n_rows - self.survey.n_positive, fixed
+
+    def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:
+        """One pass over the data, counted if it reads X."""
+        if design:
+            self.n_passes += 1
+            if self._on_pass is not None:
+                self._on_pass(self.n_passes)
+        return self.blocks.reduce(task, design=design)
+
+    def sweep(self, probes: list[Probe], cap: int = 0) -> Swept:
+        """One pass at some points."""
+        return self.reduce(Sweep(self.frame, tuple(probes), cap))
+
+    def least_squares(self) -> Vector:
+        """Working coordinates of the linear least-squares fit, ridge included."""
+        return solve_gram(self.gram + self.ridge, self.cross)
+
+    def penalty_at(self, gamma: Vector) -> float:
+        """alpha |beta|^2 in working units."""
+        return float(self.penalty @ np.square(self.frame.T @ gamma))
+
+    def objective(self, beta: Any, intercept: float = 0.0) -> float:
+        """The true objective L, by one pass."""
+        b = np.asarray(beta, dtype=np.float64)
+        return self.reduce(_ObjectiveTask(b, intercept)).total + float(self.alpha * np.square(b).sum())
+
+    def surrogate_value(self, active: Rule, beta: Vector, intercept: float = 0.0) -> float:
+        """The convex surrogate F_I of an active set given by its rule, by one pass."""
+        # From the coefficients themselves: working coordinates may not have all of their digits.
+        plain = self.frame.plain()
+        if isinstance(active, Above):
+            active = Above((self.frame.T @ active.gamma) / plain.unit, active.zero)
+        probe = Probe(plain.from_coefficients(beta, intercept), active, -1.0)
+        value = float(self.reduce(Sweep(plain, (probe,), 0)).values[0])
+        return value * self.frame.scale**2 + float(self.alpha * np.square(beta).sum())
+
+
+@dataclass(frozen=True)
+class _Sum:
+    total: float
+
+    def merge(self, other: _Sum) -> _Sum:
+        return _Sum(self.total + other.total)
+
+
+@dataclass(frozen=True)
+class _ObjectiveTask:
+    """sum w (max(0, u) - y)^2 from the coefficients themselves, without working coordinates."""
+
+    beta: Vector
+    intercept: float
+
+    def __call__(self, block: Block) -> _Sum:
+        total = 0.0
+        for piece in block.pieces():
+            A = piece.columns(np.ones(self.beta.size), False)
+            u = A @ piece.lift(self.beta)
+            u = u + (self.intercept if piece.w is None else self.intercept * piece.root_weight)
+            r = u * (u > 0.0) - piece.outcomes()
+            total += float(r @ r)
+        return _Sum(total)

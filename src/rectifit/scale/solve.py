@@ -1,0 +1,142 @@
+"""`solve` for data in blocks: from the data and the name of a method to a Solution."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from rectifit.checks import check_start, is_tensor
+from rectifit.methods.search import warn_of_dead_fit
+from rectifit.problem import Mask, Problem, Vector
+from rectifit.progress import Progress
+from rectifit.scale.blocks import ArrayBlocks, Blocks, blas_threads
+from rectifit.scale.frame import Frame
+from rectifit.scale.methods import BlockAuto, BlockIterative, BlockSearch, BlockSorting
+from rectifit.scale.problem import BlockProblem
+from rectifit.scale.sweep import Above, Rule
+from rectifit.scale.torch_blocks import TorchBlocks
+from rectifit.solution import Solution
+
+__all__ = ["as_blocks", "is_large", "solve_blocks", "solve_large"]
+
+# Arrays of so many numbers in memory are worked on in blocks too, if they are as many times longer than wide.
+LARGE, LONG = 12_000_000, 50
+# Tensors with more numbers than this stay on their accelerator; smaller ones are solved faster by the host.
+LARGE_TENSOR = 1 << 22
+
+STAGES: dict[str, Any] = {"auto": BlockAuto, "sorting": BlockSorting, "iterative": BlockIterative}
+
+
+def as_blocks(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
+    """Data that is read in blocks: `Blocks`, a mapped file, a dask collection, a large tensor elsewhere.
+
+    None for all else: host memory holds it, or soon will.
+    """
+    if isinstance(X, Blocks):
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "y or sample_weight is given beside blocks that have their own; both must be None"
+            )
+        return X
+    if is_tensor(X) and X.device.type != "cpu" and X.numel() > LARGE_TENSOR:
+        return TorchBlocks(X, y, sample_weight)
+    if isinstance(X, np.memmap):
+        return ArrayBlocks(X, y, sample_weight)
+    if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        from rectifit.scale.dask import DaskBlocks
+
+        return DaskBlocks(X, y, sample_weight)
+    return None
+
+
+def solve_blocks(
+    blocks: Blocks,
+    method: Any,
+    options: dict[str, Any],
+    *,
+    fit_intercept: bool,
+    alpha: float,
+    start: Any,
+    n_threads: int | None,
+    verbose: int,
+    **search_options: Any,
+) -> Solution:
+    """Survey the data and run the stages."""
+    stages = _make_stages(method, options)
+    threads = n_threads or blocks.n_threads or blas_threads()
+    # Threads work on blocks and surrogates; products of matrices use one each.
+    with threadpool_limits(1, "blas"), Progress(verbose) as progress:
+        problem = BlockProblem(
+            blocks.with_threads(threads),
+            fit_intercept=fit_intercept,
+            alpha=alpha,
+            on_pass=lambda n: progress.update("passes over the data", n, None),
+        )
+        search = BlockSearch(problem, n_threads=threads, progress=progress, **search_options)
+        if start is not None:
+            search.at = search.look([_check_start(problem, start)])[0]
+            search.best = search.evaluate(*problem.frame.coefficients(search.at.gamma))
+        stopped = search.run(stages)
+        solution = search.solution(method, stopped)
+    if search.at is None or search.at.highest <= 0.0:
+        warn_of_dead_fit(problem.survey.n_positive, 0.0, stacklevel=4)
+    return solution
+
+
+def is_large(problem: Problem, method: Any) -> bool:
+    """Whether data in memory is fitted faster in blocks: on several threads, many surrogates per pass."""
+    n, p = problem.n_samples, problem.n_features
+    known = isinstance(method, str) and all(part.strip() in STAGES for part in method.split("+"))
+    return known and isinstance(problem.X, np.ndarray) and n * p >= LARGE and n >= LONG * p
+
+
+def solve_large(problem: Problem, method: str, options: dict[str, Any], **search_options: Any) -> Solution:
+    """The same as `solve_blocks` for a problem in memory, which the solution keeps."""
+    solution = solve_blocks(
+        ArrayBlocks(problem.X, problem.y, problem.sample_weight),
+        method,
+        options,
+        fit_intercept=problem.fit_intercept,
+        alpha=problem.alpha,
+        **search_options,
+    )
+    met: Any = solution.surrogate
+    if met is not None:
+        blocks: Any = solution.problem
+        met = met._replace(active=_active_set(problem, blocks.frame, met.active))
+    return replace(solution, problem=problem, surrogate=met)
+
+
+def _active_set(problem: Problem, frame: Frame, rule: Rule) -> Mask:
+    if isinstance(rule, Above):
+        u = problem.root_weight * problem.preactivation(*frame.coefficients(rule.gamma))
+        return np.asarray((u > rule.zero * frame.scale) & problem.positive)
+    v = problem.root_weight * problem.y
+    tied = (v == rule.value) & (np.arange(v.size) >= rule.first)
+    return np.asarray(((v > rule.value) | tied) & problem.positive)
+
+
+def _make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Any]]:
+    if not isinstance(method, str):
+        raise TypeError(f"method is {method!r}; it must be a string of stages joined by '+'")
+    stages = []
+    for name in (part.strip() for part in method.split("+")):
+        if name not in STAGES:
+            known = ", ".join(map(repr, STAGES))
+            raise ValueError(
+                f"method is {method!r} with stage {name!r}; for data read in blocks they are {known}"
+            )
+        own = {f.name for f in fields(STAGES[name])}
+        chosen = {key: value for key, value in options.items() if key in own and value is not None}
+        stages.append((name, STAGES[name](**chosen)))
+    return stages
+
+
+def _check_start(problem: BlockProblem, start: Any) -> Vector:
+    gamma = problem.frame.from_coefficients(*check_start(start, problem))
+    if not np.isfinite(gamma).all():
+        raise ValueError("start has an objective that is not finite; smaller coefficients are needed")
+    return gamma

@@ -1,0 +1,139 @@
+"""Torch tensors as blocks: passes run where the tensors live, and only their summaries come to the host.
+
+On an accelerator pieces are large, so that a pass is a handful of large kernels. float32 tensors are read as
+they are; all sums are in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rectifit.checks import check_array, check_length, is_tensor, to_numpy
+from rectifit.interchange import import_torch
+from rectifit.problem import Vector
+from rectifit.scale.blocks import Block, Blocks, S
+
+__all__ = ["TorchBlock", "TorchBlocks"]
+
+# Numbers of X in a piece: on an accelerator about 2 GB in float64, on a processor as much as its cache holds.
+PIECE, PIECE_ON_HOST = 1 << 28, 1 << 18
+# Products of tall matrices are sums over parts of so many rows, which keep the whole device busy.
+PART = 1 << 13
+
+
+class TorchBlock(Block):
+    """Some consecutive rows in tensors."""
+
+    @property
+    def xp(self) -> Any:
+        """The namespace of the tensors."""
+        return import_torch()
+
+    @property
+    def piece_size(self) -> int:
+        """Numbers of X in a piece."""
+        return PIECE_ON_HOST if self.y.device.type == "cpu" else PIECE
+
+    def columns(self, scale: Vector, fit_intercept: bool) -> Any:
+        """Rows sqrt(w) [x, 1] in float64, column j times scale[j]."""
+        torch, factor = self.xp, self.lift(scale)
+        m, p = self.X.shape
+        A = torch.empty((m, p + int(fit_intercept)), dtype=torch.float64, device=self.y.device)
+        torch.mul(self.X, factor[:p], out=A[:, :p])
+        A[:, p:] = factor[p:]
+        if self.w is not None:
+            A *= self.root_weight[:, None]
+        return A
+
+    def product(self, left: Any, right: Any) -> Any:
+        """left'right as the sum of the products of many parts."""
+        m = right.shape[0]
+        whole = m // PART * PART
+        if whole <= PART:
+            return left.T @ right
+        lefts, rights = (a[:whole].reshape(-1, PART, a.shape[1]) for a in (left, right))
+        return (lefts.transpose(1, 2) @ rights).sum(0) + left[whole:].T @ right[whole:]
+
+    def row_numbers(self) -> Any:
+        """Numbers of the rows."""
+        return self.xp.arange(self.start, self.start + self.n_rows, device=self.y.device)
+
+    def bits(self, values: Any) -> Any:
+        """The bits of float64 numbers as whole numbers."""
+        return values.view(self.xp.int64)
+
+    def lift(self, array: Any) -> Any:
+        """An array in float64 on the device of the block."""
+        if not is_tensor(array):
+            # Copied: a tensor cannot share memory that must not be written to.
+            array = self.xp.from_numpy(np.array(array, dtype=np.float64))
+        return array.to(self.y.device, self.xp.float64)
+
+    def lower(self, array: Any) -> Any:
+        """A tensor as a NumPy array."""
+        return to_numpy(array)
+
+
+class TorchBlocks(Blocks):
+    """Tensors on one device.
+
+    Parameters
+    ----------
+    X : tensor of shape (n_samples, n_features), of any real dtype
+    y : tensor or array of shape (n_samples,); goes to the device of X
+    sample_weight : tensor or array of shape (n_samples,), optional
+    block_rows : int, optional
+        Default: one block.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> from rectifit import solve
+    >>> X = torch.linspace(-1.0, 1.0, 101, device="cuda")[:, None]  # doctest: +SKIP
+    >>> solution = solve(TorchBlocks(X, torch.relu(2.0 * X[:, 0] - 0.5)), None)  # doctest: +SKIP
+    """
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, block_rows: int | None = None) -> None:
+        self._torch = import_torch()
+        self._X = self._real(X, "X")
+        if X.ndim != 2 or X.numel() == 0:
+            raise ValueError(
+                f"X has shape {tuple(X.shape)}; it must be a table with at least one row and one column"
+            )
+        if X.device.type == "mps":
+            raise ValueError("X is on the device mps, which has no float64; it must be on the CPU or on CUDA")
+        self.n_samples, self.n_features = map(int, X.shape)
+        self._y = self._column(y, "y")
+        self._w = None if sample_weight is None else self._column(sample_weight, "sample_weight")
+        self.has_weights = sample_weight is not None
+        self._size = block_rows or self.n_samples
+
+    def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:
+        """One pass over the tensors."""
+        total: S | None = None
+        with self._torch.no_grad():
+            for start in range(0, self.n_samples, self._size):
+                rows = slice(start, start + self._size)
+                weight = None if self._w is None else self._w[rows]
+                summary = task(TorchBlock(self._X[rows] if design else None, self._y[rows], weight, start))
+                total = summary if total is None else total.merge(summary)
+        assert total is not None
+        return total
+
+    def _column(self, values: Any, name: str) -> Any:
+        """One number per row, where X lives."""
+        if not is_tensor(values):
+            values = self._torch.from_numpy(np.array(check_array(values, name, dimensions=1)))
+        if values.ndim != 1:
+            raise ValueError(f"{name} has shape {tuple(values.shape)}; it must be one-dimensional")
+        return check_length(self._real(values, name).to(self._X.device), name, self.n_samples)
+
+    def _real(self, values: Any, name: str) -> Any:
+        if values.is_complex():
+            raise TypeError(f"{name} has dtype {values.dtype}; it must be real numbers")
+        values = values.detach()
+        kept = (self._torch.float32, self._torch.float64)
+        return values if values.dtype in kept else values.to(self._torch.float64)

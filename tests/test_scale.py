@@ -1,0 +1,296 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from rectifit import Problem, ReLURegressor, SurrogateSolver, solve
+from rectifit.datasets import make_relu
+from rectifit.methods.sorting import split_sets
+from rectifit.scale import ArrayBlocks, BlockProblem, BlockSolver, open_parquet
+from rectifit.scale import problem as block_problem
+from rectifit.scale import solve as block_solve
+from rectifit.scale import solver as block_solver
+from rectifit.scale.methods import ALL, NONE, split_rules
+from rectifit.scale.sweep import Above
+from rectifit.solution import VerificationError
+
+# The zero function is a dead end of some random data, and warned about.
+pytestmark = pytest.mark.filterwarnings("ignore:.*dead neuron")
+
+
+@pytest.fixture
+def tight(monkeypatch):
+    """So few near rows and so small a sample that small data takes many rounds of both kinds of steps."""
+    monkeypatch.setattr(block_solver, "NEAR_LEAST", 6)
+    monkeypatch.setattr(block_solver, "NEAR_FACTOR", 1)
+    monkeypatch.setattr(block_problem, "SAMPLE_FACTOR", 3)
+    monkeypatch.setattr(block_problem, "SAMPLE_LEAST", 20)
+
+
+def make(seed):
+    """Data of any kind: ternary or Gaussian, float32, ties, y < 0 and y = 0, weights with zeros, ridge."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(5, 300)), int(rng.integers(1, 7))
+    X = rng.standard_normal((n, p)) if seed % 3 else rng.integers(-1, 2, (n, p)).astype(float)
+    y = np.maximum(X @ rng.standard_normal(p), 0.0) + rng.choice([0.0, 0.1, 1.0]) * rng.standard_normal(n)
+    if seed % 4 == 1:
+        y = np.round(y)
+    if seed % 5 == 2:
+        y = np.maximum(y, 0.0)
+    w = rng.integers(0, 4, n) + (np.arange(n) == 0) if seed % 2 else None
+    X = X.astype(np.float32) if seed % 7 == 3 else X
+    return X, y, w, {"fit_intercept": bool(seed % 3 == 1), "alpha": [0.0, 0.0, 0.3][seed % 3]}
+
+
+def as_blocks(X, y, w, seed):
+    return ArrayBlocks(X, y, w, block_rows=7 + seed % 50, n_threads=1 + seed % 2)
+
+
+def assert_same(blocks, memory):
+    """Equal objectives; a dead fit is rounding noise, whose direction decides what follows it."""
+    scale = memory.certificate.null_objective
+    assert blocks.surrogate_objective <= memory.surrogate_objective + 1e-10 * scale
+    assert abs(blocks.objective - memory.objective) <= 1e-8 * memory.objective + 1e-13 * scale
+    blocks.verify()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_sorting_is_the_same(seed):
+    X, y, w, options = make(seed)
+    memory = solve(X, y, "sorting", sample_weight=w, **options)
+    assert_same(solve(as_blocks(X, y, w, seed), None, "sorting", **options), memory)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_sorting_and_iterative_are_the_same(seed):
+    X, y, w, options = make(seed)
+    memory = solve(X, y, "sorting+iterative", sample_weight=w, **options)
+    found = solve(as_blocks(X, y, w, seed), None, "sorting+iterative", **options)
+    if min(row.objective for row in memory.trace[:11]) < (1.0 - 1e-9) * memory.certificate.null_objective:
+        assert_same(found, memory)
+        # Samples without weight have no part in anything here, but change sides in memory.
+        assert found.n_iter == memory.n_iter or w is not None
+    if w is None and memory.problem.n_samples > 20 * X.shape[1] and memory.objective > 1e-9:
+        np.testing.assert_allclose(found.beta, memory.beta, atol=1e-8 * np.abs(memory.beta).max() + 1e-12)
+
+
+@pytest.mark.usefixtures("tight")
+@pytest.mark.parametrize("seed", range(30))
+def test_many_rounds_end_at_the_same_minima(seed):
+    X, y, w, options = make(seed)
+    memory = solve(X, y, "sorting", sample_weight=w, **options)
+    assert_same(solve(as_blocks(X, y, w, seed), None, "sorting", **options), memory)
+
+
+@pytest.mark.usefixtures("tight")
+@pytest.mark.parametrize("seed", range(6))
+def test_every_surrogate_is_minimised_and_bounded(seed):
+    X, y, *_ = make_relu(400, 5, noise=0.5, design="gaussian", random_state=seed)
+    memory = Problem.from_data(X, y)
+    problem = BlockProblem(ArrayBlocks(X, y, block_rows=60))
+    solver, exact = BlockSolver(problem), SurrogateSolver(memory)
+    rules = [rule for rule in split_rules(problem, 10) if rule != NONE]
+    found = solver.solve(rules, solver.foretell(rules))
+    scale = problem.frame.scale**2
+    for active, one in zip(split_sets(memory, 10), found, strict=False):
+        expected = exact.solve(active)
+        assert one.converged
+        assert abs(one.value * scale - expected.value) <= 1e-9 * expected.value
+        assert (one.value - one.loss) * scale <= expected.value * (1.0 + 1e-12)
+        assert one.loss * scale <= 1e-9 * expected.value
+        beta, intercept = problem.frame.coefficients(one.gamma)
+        np.testing.assert_allclose(beta, expected.beta, atol=1e-7)
+        assert memory.objective(beta, intercept) == pytest.approx(one.objective * scale, rel=1e-10)
+
+
+def test_bound_holds_at_every_turn(monkeypatch):
+    # Cut off after one turn, before anything has converged, the bound is still below the minimum.
+    monkeypatch.setattr(block_solver, "MAX_TURNS", 1)
+    X, y, *_ = make_relu(6000, 4, noise=0.5, design="gaussian", random_state=0)
+    problem = BlockProblem(ArrayBlocks(X, y))
+    solver = BlockSolver(problem)
+    start = solver.foretell([ALL])[0]
+    one = solver.solve([ALL], [start._replace(gamma=1.1 * start.gamma)])[0]
+    least = SurrogateSolver(Problem.from_data(X, y)).solve(y > 0)
+    scale = problem.frame.scale**2
+    assert not one.converged
+    assert (one.value - one.loss) * scale <= least.value
+    assert one.value * scale > least.value
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_cuts_are_those_of_sorting(seed):
+    X, y, w, _ = make(4 * seed + 1)
+    y, X = np.tile(y, 3), np.tile(X, (3, 1))
+    w = None if w is None else np.tile(w, 3)
+    memory = Problem.from_data(X, y, sample_weight=w)
+    problem = BlockProblem(ArrayBlocks(X, y, w, block_rows=11))
+    v = memory.root_weight * memory.y
+    weighted = memory.root_weight > 0.0
+    for active, rule in zip(split_sets(memory, 10), split_rules(problem, 10), strict=True):
+        tied = (v == rule.value) & (np.arange(v.size) >= rule.first)
+        found = ((v > rule.value) | tied) & (v > 0.0)
+        np.testing.assert_array_equal(found[weighted], active[weighted])
+
+
+def test_same_answer_with_blocks_of_any_size_and_any_threads():
+    X, y, *_ = make_relu(3000, 6, noise=0.4, random_state=1)
+    fits = [
+        solve(ArrayBlocks(X, y, block_rows=rows, n_threads=threads), None, "sorting+iterative")
+        for rows, threads in ((3000, 1), (100, 2), (1, 3))
+    ]
+    for fit in fits[1:]:
+        assert fit.objective == pytest.approx(fits[0].objective, rel=1e-12)
+        np.testing.assert_allclose(fit.beta, fits[0].beta, atol=1e-9)
+
+
+def test_weights_are_repeated_rows():
+    X, y, *_ = make_relu(500, 4, noise=0.4, random_state=2)
+    w = np.random.default_rng(0).integers(1, 4, y.size)
+    weighted = solve(ArrayBlocks(X, y, w), None, "iterative")
+    repeated = solve(ArrayBlocks(np.repeat(X, w, axis=0), np.repeat(y, w)), None, "iterative")
+    assert weighted.objective == pytest.approx(repeated.objective, rel=1e-9)
+
+
+def test_auto_is_at_least_as_good_as_sorting_and_iterative():
+    X, y, *_ = make_relu(2000, 5, noise=0.8, random_state=3)
+    auto, plain = (solve(ArrayBlocks(X, y), None, method) for method in ("auto", "sorting+iterative"))
+    assert auto.objective <= plain.objective * (1.0 + 1e-9)
+    assert auto.certificate.status in ("bound_only", "optimal")
+
+
+def test_dead_data_is_settled():
+    # Every non-positive sample has its kink at the minimum, far more than are ever kept as near rows.
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 2))
+    y = np.where(rng.random(20_000) < 0.02, 0.1, -1.0)
+    with pytest.warns(UserWarning, match="dead neuron"):
+        found = solve(ArrayBlocks(X, y), None, "sorting", fit_intercept=False)
+    assert found.objective == pytest.approx(float(y @ y), rel=1e-9)
+    assert found.surrogate.value - found.surrogate.dual_bound <= 1e-8 * found.surrogate.value
+
+
+@pytest.mark.parametrize("dependent", [False, True])
+def test_extreme_scales_and_dependent_columns(dependent):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((300, 3)) * [1e-120, 1.0, 1e120]
+    if dependent:
+        X = np.column_stack([X, X[:, 1] + 1e-9 * rng.standard_normal(300), X[:, 1]])
+    y = np.maximum(X[:, 0] * 1e120 - X[:, 1], 0.0) + 0.1 * rng.standard_normal(300)
+    memory = solve(X, y, "sorting")
+    assert_same(solve(ArrayBlocks(X, y, block_rows=70), None, "sorting"), memory)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_mapped_file_is_read_in_blocks(tmp_path, dtype):
+    X, y, *_ = make_relu(2000, 4, noise=0.3, design="gaussian", random_state=4)
+    np.save(tmp_path / "X.npy", X.astype(dtype))
+    np.save(tmp_path / "y.npy", y)
+    mapped, outcome = (np.load(tmp_path / name, mmap_mode="r") for name in ("X.npy", "y.npy"))
+    assert isinstance(mapped, np.memmap)
+    expected = solve(X.astype(dtype), y, "sorting+iterative")
+    assert_same(solve(mapped, outcome, "sorting+iterative"), expected)
+    # A part of a file, which begins elsewhere.
+    part = solve(mapped[500:], outcome[500:], "sorting")
+    assert_same(part, solve(X[500:].astype(dtype), y[500:], "sorting"))
+    model = ReLURegressor("sorting+iterative", n_jobs=2).fit(mapped, outcome)
+    assert model.objective_ == pytest.approx(expected.objective, rel=1e-9)
+    assert model.active_ is None
+    np.testing.assert_array_equal(model.predict(X[:5]), model.solution_.predict(X[:5]))
+
+
+def test_parquet(tmp_path):
+    X, y, *_ = make_relu(3000, 3, noise=0.3, design="gaussian", random_state=5)
+    w = np.random.default_rng(0).uniform(0.5, 2.0, y.size)
+    table = pl.DataFrame({"b": X[:, 0], "a": X[:, 1], "y": y, "c": X[:, 2], "w": w})
+    table[:2000].write_parquet(tmp_path / "1.parquet", row_group_size=700)
+    table[2000:].write_parquet(tmp_path / "2.parquet", row_group_size=500)
+    blocks = open_parquet(tmp_path / "*.parquet", target="y", weights="w")
+    assert (blocks.n_samples, blocks.feature_names) == (3000, ("b", "a", "c"))
+    memory = solve(X, y, "sorting+iterative", sample_weight=w)
+    assert_same(solve(blocks, None, "sorting+iterative"), memory)
+    model = ReLURegressor("sorting").fit(
+        open_parquet([tmp_path / "1.parquet"], target="y", features=["a", "c"]), None
+    )
+    assert model.feature_names_in_.tolist() == ["a", "c"]
+    expected = solve(X[:2000, 1:], y[:2000], "sorting")
+    assert model.objective_ == pytest.approx(expected.objective, rel=1e-9)
+
+
+def test_parquet_errors_name_the_column(tmp_path):
+    path = tmp_path / "a.parquet"
+    pl.DataFrame({"x": [1.0, None], "t": ["a", "b"], "y": [1.0, 2.0]}).write_parquet(path)
+    with pytest.raises(ValueError, match="no column 'z'"):
+        open_parquet(path, target="z")
+    with pytest.raises(ValueError, match="no file"):
+        open_parquet(tmp_path / "none*.parquet", target="y")
+    with pytest.raises(ValueError, match="'x' has missing entries"):
+        solve(open_parquet(path, target="y", features=["x"]), None)
+    with pytest.raises(TypeError, match="'t' has type"):
+        solve(open_parquet(path, target="y", features=["t"]), None)
+
+
+def test_errors():
+    X, y = np.ones((4, 2)), np.ones(4)
+    with pytest.raises(ValueError, match="stage 'exact'; for data read in blocks"):
+        solve(ArrayBlocks(X, y), None, "sorting+exact")
+    with pytest.raises(ValueError, match="must be None"):
+        solve(ArrayBlocks(X, y), y)
+    with pytest.raises(ValueError, match="X contains NaN"):
+        solve(ArrayBlocks(np.full((4, 2), np.nan), y), None)
+    with pytest.raises(ValueError, match="y contains an infinite value"):
+        solve(ArrayBlocks(X, np.full(4, np.inf)), None)
+    with pytest.raises(ValueError, match="negative entry"):
+        solve(ArrayBlocks(X, y, -y), None)
+    with pytest.raises(ValueError, match="zero everywhere"):
+        solve(ArrayBlocks(X, y, 0 * y), None)
+    with pytest.raises(ValueError, match="y has 3 entries but X has 4 rows"):
+        ArrayBlocks(X, y[:3])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_large_arrays_are_fitted_in_blocks(seed, monkeypatch):
+    X, y, w, options = make(seed)
+    memory = solve(X, y, "sorting+iterative", sample_weight=w, **options)
+    monkeypatch.setattr(block_solve, "LARGE", 1)
+    monkeypatch.setattr(block_solve, "LONG", 0)
+    found = solve(X, y, "sorting+iterative", sample_weight=w, **options)
+    # The solution has its data and masks, like any other.
+    assert isinstance(found.problem, Problem)
+    assert found.surrogate.active.shape == y.shape
+    assert_same(found, memory)
+    model = ReLURegressor("sorting+iterative", **options).fit(X, y, sample_weight=w)
+    assert model.active_.shape == y.shape
+    # Stages that need the data at hand have it.
+    assert solve(X, y, "gd", sample_weight=w, **options).problem is not None
+
+
+def test_start_and_time_limit():
+    X, y, *_ = make_relu(3000, 5, noise=0.3, random_state=6)
+    good = solve(X, y, "sorting+iterative")
+    again = solve(ArrayBlocks(X, y), None, "iterative", start=good)
+    assert again.objective <= good.objective * (1.0 + 1e-12)
+    stopped = solve(ArrayBlocks(X, y), None, "sorting+iterative", start=good, time_limit=1e-9)
+    assert stopped.stopped.name == "TIME_LIMIT"
+    assert stopped.objective == pytest.approx(good.objective, rel=1e-12)
+
+
+def test_verify_reads_the_data_again():
+    X, y, *_ = make_relu(500, 3, noise=0.3, random_state=7)
+    fit = solve(ArrayBlocks(X, y), None, "sorting+iterative")
+    fit.verify()
+    X[:100] *= 2.0
+    with pytest.raises(VerificationError, match="the objective is"):
+        fit.verify()
+
+
+def test_rule_of_a_point_counts_what_changed():
+    X, y, *_ = make_relu(300, 3, noise=0.5, design="gaussian", random_state=8)
+    problem = BlockProblem(ArrayBlocks(X, y, block_rows=37))
+    solver = BlockSolver(problem)
+    here = problem.least_squares()
+    rule = Above(here, 0.0)
+    one = solver.solve([rule], [solver.foretell([ALL])[0]])[0]
+    u0, u1 = (
+        X @ beta + intercept for beta, intercept in (problem.frame.coefficients(g) for g in (here, one.gamma))
+    )
+    assert one.n_changed == int((((u0 > 0) != (u1 > 0)) & (y > 0)).sum())
