@@ -43,7 +43,7 @@ class BlockSearch(Search):
     @cached_property
     def blocks_solver(self) -> BlockSolver:
         """The solver of all surrogates."""
-        return BlockSolver(self.problem, self.n_threads)
+        return BlockSolver(self.problem, self.n_threads, self.glance)
 
     def evaluate(self, beta: Vector, intercept: float) -> Point:
         """The true objective of a candidate, by one pass."""
@@ -68,6 +68,13 @@ class BlockSearch(Search):
             )
             for e, gamma in enumerate(gammas)
         ]
+
+    def glance(self, seen: Sequence[Found]) -> None:
+        """Look at the clock after a pass; when the time is up, points on their way count too."""
+        if self.is_over():
+            for one in seen:
+                self.keep(one)
+        self.check()
 
     def keep(self, found: Found) -> None:
         """Offer a point."""

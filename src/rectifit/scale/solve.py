@@ -21,6 +21,8 @@ from rectifit.solution import Solution
 
 __all__ = ["as_blocks", "is_large", "solve_blocks", "solve_large"]
 
+# A mapped file is read in blocks from this size on (bytes); a smaller one is an array like any other.
+MAPPED = 1 << 28
 # Arrays of so many numbers in memory are worked on in blocks too, if they are as many times longer than wide.
 LARGE, LONG = 12_000_000, 50
 
@@ -28,14 +30,14 @@ STAGES: dict[str, Any] = {"auto": BlockAuto, "sorting": BlockSorting, "iterative
 
 
 def as_blocks(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
-    """Data that is read in blocks: `Blocks`, a mapped file, or a dask collection; None for all else."""
+    """Data that is read in blocks: `Blocks`, a large mapped file, a dask collection; None for all else."""
     if isinstance(X, Blocks):
         if y is not None or sample_weight is not None:
             raise ValueError(
                 "y or sample_weight is given beside blocks that have their own; both must be None"
             )
         return X
-    if isinstance(X, np.memmap):
+    if isinstance(X, np.memmap) and X.nbytes >= MAPPED:
         return ArrayBlocks(X, y, sample_weight)
     if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
         from rectifit.scale.dask import DaskBlocks

@@ -15,7 +15,7 @@ minimum (see `rectifit.surrogate.bound`), and when they agree it is done.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -137,10 +137,24 @@ class Ask:
 
 
 class BlockSolver:
-    """Answers questions about surrogates of a BlockProblem."""
+    """Answers questions about surrogates of a BlockProblem.
 
-    def __init__(self, problem: BlockProblem, n_threads: int | None = None) -> None:
+    Parameters
+    ----------
+    problem : BlockProblem
+    n_threads : int, optional
+        Threads that minimise models between passes. Default: as many as BLAS may use.
+    on_pass : called after every pass with the points that it looked at, optional
+    """
+
+    def __init__(
+        self,
+        problem: BlockProblem,
+        n_threads: int | None = None,
+        on_pass: Callable[[list[Found]], None] | None = None,
+    ) -> None:
         self.problem = problem
+        self._on_pass = on_pass
         self.n_threads = n_threads or blas_threads()
         sample = problem.sample
         block = Block(sample.X, sample.y, sample.w, 0)
@@ -216,6 +230,8 @@ class BlockSolver:
             self._view(probe, swept, gram, e)
             for e, (probe, gram) in enumerate(zip(probes, swept.gram(), strict=True))
         ]
+        if self._on_pass is not None:
+            self._on_pass([views[place].seen for place in places])
         for ask, place, after in zip(asks, places, [*places[1:], len(probes)], strict=True):
             ask.ahead = views[place + 1] if after - place == 2 else None
         return [views[place] for place in places]
