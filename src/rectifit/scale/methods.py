@@ -19,7 +19,7 @@ from rectifit.methods.search import Search
 from rectifit.problem import Point, Vector
 from rectifit.scale.problem import BlockProblem
 from rectifit.scale.ranks import Cut, find_cuts
-from rectifit.scale.solver import BlockSolver, Found
+from rectifit.scale.solver import BlockSolver, Found, see
 from rectifit.scale.sweep import Above, Probe, Rule
 from rectifit.solution import Stop, SurrogateMinimum
 from rectifit.surrogate.bound import allowance
@@ -51,23 +51,9 @@ class BlockSearch(Search):
 
     def look(self, gammas: Sequence[Vector]) -> list[Found]:
         """Points as if they had been found, by one pass."""
-        swept = self.problem.sweep([Probe(gamma, ALL, -1.0) for gamma in gammas])
-        penalties = [self.problem.penalty_at(gamma) for gamma in gammas]
-        return [
-            Found(
-                ALL,
-                gamma,
-                float(swept.values[e]) + penalties[e],
-                math.inf,
-                float(swept.objectives[e]) + penalties[e],
-                max(float(swept.highest[e]), -float(swept.lowest[e])),
-                float(swept.highest[e]),
-                0,
-                0,
-                False,
-            )
-            for e, gamma in enumerate(gammas)
-        ]
+        probes = [Probe(gamma, ALL, -1.0) for gamma in gammas]
+        swept = self.problem.sweep(probes)
+        return [see(self.problem, probe, swept, e) for e, probe in enumerate(probes)]
 
     def glance(self, seen: Sequence[Found]) -> None:
         """Look at the clock after a pass; when the time is up, points on their way count too."""

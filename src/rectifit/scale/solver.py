@@ -31,7 +31,7 @@ from rectifit.scale.sweep import Above, Near, Probe, Rule, Swept
 from rectifit.surrogate import SurrogateSolver
 from rectifit.surrogate.bound import allowance, fenchel_gap, mend_slopes, solve_gram
 
-__all__ = ["BlockSolver", "Found", "Start"]
+__all__ = ["BlockSolver", "Found", "Start", "see"]
 
 # Near rows sought: at least so many, or so many per direction; up to twice as many are kept. From some turn
 # on they double, as long as they hold at most so many numbers.
@@ -89,6 +89,23 @@ class Found:
     def zero(self) -> float:
         """Less than this of u counts as 0."""
         return ROUNDING * self.largest
+
+
+def see(problem: BlockProblem, probe: Probe, swept: Swept, line: int) -> Found:
+    """A point that a pass has looked at, of which no loss is known yet."""
+    penalty = problem.penalty_at(probe.gamma)
+    return Found(
+        probe.rule,
+        probe.gamma,
+        value=float(swept.values[line]) + penalty,
+        loss=math.inf,
+        objective=float(swept.objectives[line]) + penalty,
+        largest=max(float(swept.highest[line]), -float(swept.lowest[line])),
+        highest=float(swept.highest[line]),
+        n_changed=int(swept.n_changed[line]),
+        n_turns=0,
+        converged=False,
+    )
 
 
 @dataclass(frozen=True)
@@ -238,19 +255,7 @@ class BlockSolver:
 
     def _view(self, probe: Probe, swept: Swept, gram: Matrix, line: int) -> View:
         """What the pass has seen of one surrogate."""
-        problem, penalty = self.problem, self.problem.penalty_at(probe.gamma)
-        seen = Found(
-            probe.rule,
-            probe.gamma,
-            float(swept.values[line]) + penalty,
-            math.inf,
-            float(swept.objectives[line]) + penalty,
-            max(float(swept.highest[line]), -float(swept.lowest[line])),
-            float(swept.highest[line]),
-            int(swept.n_changed[line]),
-            1,
-            False,
-        )
+        problem, seen = self.problem, see(self.problem, probe, swept, line)
         return View(
             seen,
             probe.width,
