@@ -171,6 +171,19 @@ def test_dead_data_is_settled():
     assert found.surrogate.value - found.surrogate.dual_bound <= 1e-8 * found.surrogate.value
 
 
+def test_dead_sorting_is_followed_from_least_squares():
+    rng = np.random.default_rng(1)
+    X = rng.integers(-1, 2, (5000, 2)).astype(float)
+    y = np.maximum(X @ [0.3, 0.4], 0.0) + 2.0 * rng.standard_normal(5000)
+    dead, followed, plain = (
+        solve(ArrayBlocks(X, y), None, method, fit_intercept=False)
+        for method in ("sorting", "sorting+iterative", "iterative")
+    )
+    assert dead.objective == pytest.approx(float(y @ y), rel=1e-12)
+    assert followed.objective == pytest.approx(plain.objective, rel=1e-12)
+    assert followed.objective < 0.999 * dead.objective
+
+
 @pytest.mark.parametrize("dependent", [False, True])
 def test_extreme_scales_and_dependent_columns(dependent):
     rng = np.random.default_rng(5)

@@ -27,6 +27,8 @@ from rectifit.surrogate.bound import allowance
 __all__ = ["BlockAuto", "BlockIterative", "BlockSearch", "BlockSorting", "split_rules"]
 
 ALL, NONE = Cut(0.0, 0), Cut(math.inf, 0)
+# A point whose objective is less than this share below that of the zero function is one.
+DEAD = 1e-12
 # Starts of "auto": so many of the sorting solutions, and of random directions.
 SORTED_STARTS, RANDOM_STARTS = 3, 3
 
@@ -162,9 +164,11 @@ class BlockIterative:
 
     def run(self, search: BlockSearch) -> Stop:
         """Follow the steps from the best point so far."""
-        if search.at is None:
-            search.keep(search.look([search.problem.least_squares()])[0])
-        assert search.at is not None
+        # From the zero function nothing follows, so least squares is the start there too.
+        if search.at is None or search.at.objective >= (1.0 - DEAD) * search.problem.total:
+            start = search.look([search.problem.least_squares()])[0]
+            search.keep(start)
+            return follow(search, [start], self.max_iter, self.tol)
         return follow(search, [search.at], self.max_iter, self.tol)
 
 
