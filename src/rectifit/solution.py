@@ -80,6 +80,7 @@ class Certificate:
     target_gap : the gap at which the status becomes "optimal"; None: 0
     null_objective : sum w y^2, against which rounding is measured
     floor : None, unless the floor was estimated: the bound is then for this floor alone, not for others
+    given_objective : of `certify`, that of the fit in question, where a better one was found
     solution : of `certify`, the best solution known at the end
     """
 
@@ -96,6 +97,7 @@ class Certificate:
     target_gap: float | None = None
     null_objective: float = field(default=0.0, repr=False)
     floor: float | None = None
+    given_objective: float | None = None
     solution: Solution | None = field(default=None, repr=False)
 
     @property
@@ -109,6 +111,10 @@ class Certificate:
         """One sentence for people."""
         where = "" if self.box is None else f", among coefficients of standardised size up to {self.box:g}"
         where += "" if self.floor is None else f", among fits with the floor {self.floor:.6g}"
+        if self.given_objective is not None:
+            # The sentence is about the best fit, which is not the one that was asked about.
+            excess = 100.0 * (1.0 - self.objective / self.given_objective)
+            where += f"; this is about a fit found on the way, which is {excess:.3g} % better than the one given"
         if self.gap == 0.0:
             return f"proved optimal{where}"
         limit = "bound only: " if self.status == "bound_only" else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -21,7 +22,7 @@ from rectifit.surrogate.kernel import (
     minimise,
 )
 
-__all__ = ["EMPTY", "THIN", "UNSURE", "bound_parts", "build_cone"]
+__all__ = ["EMPTY", "GOOD", "UNSURE", "bound_parts", "build_cone", "is_compiled"]
 
 # What became of a cone: it has a bound, and so has one whose samples may not span the space; it has none that
 # is sure; it holds nothing below the cutoff. Cones that are not wider than NARROW are not split any more.
@@ -397,3 +398,9 @@ def bound_parts(Z, Zt, y, ridge, axis, sign, coordinate, cutoff, low, high, kind
             if k != axis and width > NARROW and width * (weights[k] + 1e-12) > widest:
                 widest = width * (weights[k] + 1e-12)
                 splits[e] = k
+
+
+def is_compiled() -> bool:
+    """Whether a search can begin at once, or must wait some seconds for the compiler."""
+    cache = Path(bound_parts.stats.cache_path)
+    return bool(bound_parts.signatures) or any(cache.glob("cone_kernel.bound_parts*.nbi"))

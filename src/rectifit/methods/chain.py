@@ -254,7 +254,15 @@ def certify(
     if given is not None and given.floor_is_estimated:
         solution = replace(solution, certificate=replace(solution.certificate, floor=known_floor))
     _warn_if_dead(solution)
-    return replace(solution.certificate, solution=solution)
+    asked_about = None
+    if solution_or_beta is not None:
+        beta, intercept = check_start(solution_or_beta, problem)
+        shifted = problem.shifted(known_floor)
+        asked_about = shifted.objective(beta, intercept - known_floor if problem.fit_intercept else intercept)
+        # Better by no more than rounding is the same fit.
+        if not asked_about > solution.objective * (1.0 + 1e-9):
+            asked_about = None
+    return replace(solution.certificate, solution=solution, given_objective=asked_about)
 
 
 def _run(

@@ -10,6 +10,7 @@ from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.box import Box
 from rectifit.certificate.branching import SignSearch
+from rectifit.certificate.cone_kernel import is_compiled
 from rectifit.certificate.cones import ConeSearch
 from rectifit.certificate.envelope import OFF, ON
 from rectifit.certificate.incumbent import Incumbent
@@ -27,8 +28,9 @@ MAX_ITER = 50
 # Up to so many coefficients, the intercept included, and samples the arrangement is gone through.
 PLANE, PLANE_SAMPLES = 2, 4000
 # Where the best fit leaves more than this share of sum w y^2, and samples can go anywhere, signs say little:
-# with so many positive samples or more, and up to so many coefficients, the search is over directions.
-LOW_SIGNAL, MANY_SAMPLES, FEW_DIRECTIONS = 0.3, 30, 10
+# with so many positive samples or more, and up to so many coefficients, the search is over directions. With
+# very few coefficients that is the better search at any signal.
+LOW_SIGNAL, MANY_SAMPLES, FEW_DIRECTIONS, VERY_FEW_DIRECTIONS = 0.3, 30, 10, 6
 # Seconds between two reports.
 REPORT = 0.02
 
@@ -51,13 +53,12 @@ class Proof:
         self._began, self._reported = search.seconds, -REPORT
 
     def bound(self) -> None:
-        """The bound that the whole gives without being split, as far as the budget allows."""
+        """As good a bound as the budget allows; nothing is compiled for it."""
         from threadpoolctl import threadpool_limits
 
-        assert isinstance(self.engine, SignSearch)
         try:
             with threadpool_limits(1):
-                self._solve_plane() or self.engine.start()
+                self._prove(may_compile=False)
         finally:
             self._tell("bound_only")
 
@@ -77,21 +78,34 @@ class Proof:
             raise Halt(Stop.TIME_LIMIT)
         return Stop.TARGET
 
-    def _prove(self) -> bool:
+    def _prove(self, may_compile: bool = True) -> bool:
         if self.search.lower_bound >= self.reduced.objective(self._cutoff()) or self._solve_plane():
             return True
-        signs = self.engine
+        signs, by_directions = self.engine, self._has_few_directions() and (may_compile or is_compiled())
         assert isinstance(signs, SignSearch)
-        if self._box is None and self._is_low_signal() and not can_shrink(self.reduced.Z):
-            along = self.reduced.from_coefficients(self.incumbent.best.beta, self.incumbent.best.intercept)
-            self.engine = ConeSearch(self.reduced.Z, self.reduced.y, self.reduced.ridge, along, self._control)
-            return self.engine.run()
-        return signs.start() or signs.run()
+        if by_directions and self._is_low_signal():
+            return self._search_directions()
+        if signs.start():
+            return True
+        if by_directions and self.reduced.Z.shape[1] <= VERY_FEW_DIRECTIONS:
+            return self._search_directions()
+        return signs.run()
+
+    def _search_directions(self) -> bool:
+        self._keep_bound()
+        reduced, best = self.reduced, self.incumbent.best
+        along = reduced.from_coefficients(best.beta, best.intercept)
+        self.engine = ConeSearch(reduced.Z, reduced.y, reduced.ridge, along, self._control)
+        return self.engine.run()
+
+    def _has_few_directions(self) -> bool:
+        """Whether a search over directions is possible, and signs alone lead nowhere."""
+        few = self.reduced.Z.shape[1] <= FEW_DIRECTIONS
+        many = int((self.reduced.y > 0.0).sum()) >= MANY_SAMPLES
+        return self._box is None and few and many and not can_shrink(self.reduced.Z)
 
     def _is_low_signal(self) -> bool:
-        share = self.incumbent.best.objective / self.search.problem.null_objective
-        many = int((self.reduced.y > 0.0).sum()) >= MANY_SAMPLES
-        return share > LOW_SIGNAL and many and self.reduced.Z.shape[1] <= FEW_DIRECTIONS
+        return self.incumbent.best.objective > LOW_SIGNAL * self.search.problem.null_objective
 
     def _solve_plane(self) -> bool:
         """Two coefficients and not too many samples need no search."""

@@ -33,7 +33,7 @@ STAGES: dict[str, Any] = {"auto": BlockAuto, "sorting": BlockSorting, "iterative
 
 
 def as_blocks(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
-    """Data that is read in blocks: `Blocks`, a large mapped file, a dask collection, a large tensor elsewhere.
+    """Data that is read in blocks: `Blocks`, a large mapped file, a dask collection, a large tensor.
 
     None for all else: host memory holds it, or soon will.
     """
