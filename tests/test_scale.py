@@ -1,3 +1,5 @@
+import time
+
 import numpy as np
 import polars as pl
 import pytest
@@ -169,6 +171,19 @@ def test_dead_data_is_settled():
     assert found.surrogate.value - found.surrogate.dual_bound <= 1e-8 * found.surrogate.value
 
 
+def test_dead_sorting_is_followed_from_least_squares():
+    rng = np.random.default_rng(1)
+    X = rng.integers(-1, 2, (5000, 2)).astype(float)
+    y = np.maximum(X @ [0.3, 0.4], 0.0) + 2.0 * rng.standard_normal(5000)
+    dead, followed, plain = (
+        solve(ArrayBlocks(X, y), None, method, fit_intercept=False)
+        for method in ("sorting", "sorting+iterative", "iterative")
+    )
+    assert dead.objective == pytest.approx(float(y @ y), rel=1e-12)
+    assert followed.objective == pytest.approx(plain.objective, rel=1e-12)
+    assert followed.objective < 0.999 * dead.objective
+
+
 @pytest.mark.parametrize("dependent", [False, True])
 def test_extreme_scales_and_dependent_columns(dependent):
     rng = np.random.default_rng(5)
@@ -181,7 +196,8 @@ def test_extreme_scales_and_dependent_columns(dependent):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_mapped_file_is_read_in_blocks(tmp_path, dtype):
+def test_mapped_file_is_read_in_blocks(tmp_path, dtype, monkeypatch):
+    monkeypatch.setattr(block_solve, "MAPPED", 1)
     X, y, *_ = make_relu(2000, 4, noise=0.3, design="gaussian", random_state=4)
     np.save(tmp_path / "X.npy", X.astype(dtype))
     np.save(tmp_path / "y.npy", y)
@@ -272,6 +288,23 @@ def test_start_and_time_limit():
     stopped = solve(ArrayBlocks(X, y), None, "sorting+iterative", start=good, time_limit=1e-9)
     assert stopped.stopped.name == "TIME_LIMIT"
     assert stopped.objective == pytest.approx(good.objective, rel=1e-12)
+
+
+def test_time_runs_out_within_a_solve(monkeypatch):
+    X, y, *_ = make_relu(3000, 5, noise=0.3, random_state=6)
+    now, perf_counter = [0.0], time.perf_counter
+    monkeypatch.setattr("rectifit.methods.search.time.perf_counter", lambda: perf_counter() + now[0])
+    sweep = BlockProblem.sweep
+
+    def late(self, *arguments, **options):
+        now[0] += 1000.0
+        return sweep(self, *arguments, **options)
+
+    monkeypatch.setattr(BlockProblem, "sweep", late)
+    stopped = solve(ArrayBlocks(X, y), None, "sorting", time_limit=500.0)
+    # The points of the one pass that was made count.
+    assert stopped.stopped.name == "TIME_LIMIT"
+    assert stopped.objective < 0.5 * stopped.certificate.null_objective
 
 
 def test_verify_reads_the_data_again():

@@ -19,7 +19,7 @@ from rectifit.methods.search import Search
 from rectifit.problem import Point, Vector
 from rectifit.scale.problem import BlockProblem
 from rectifit.scale.ranks import Cut, find_cuts
-from rectifit.scale.solver import BlockSolver, Found
+from rectifit.scale.solver import BlockSolver, Found, see
 from rectifit.scale.sweep import Above, Probe, Rule
 from rectifit.solution import Stop, SurrogateMinimum
 from rectifit.surrogate.bound import allowance
@@ -27,6 +27,8 @@ from rectifit.surrogate.bound import allowance
 __all__ = ["BlockAuto", "BlockIterative", "BlockSearch", "BlockSorting", "split_rules"]
 
 ALL, NONE = Cut(0.0, 0), Cut(math.inf, 0)
+# A point whose objective is less than this share below that of the zero function is one.
+DEAD = 1e-12
 # Starts of "auto": so many of the sorting solutions, and of random directions.
 SORTED_STARTS, RANDOM_STARTS = 3, 3
 
@@ -43,7 +45,7 @@ class BlockSearch(Search):
     @cached_property
     def blocks_solver(self) -> BlockSolver:
         """The solver of all surrogates."""
-        return BlockSolver(self.problem, self.n_threads)
+        return BlockSolver(self.problem, self.n_threads, self.glance)
 
     def evaluate(self, beta: Vector, intercept: float) -> Point:
         """The true objective of a candidate, by one pass."""
@@ -51,23 +53,16 @@ class BlockSearch(Search):
 
     def look(self, gammas: Sequence[Vector]) -> list[Found]:
         """Points as if they had been found, by one pass."""
-        swept = self.problem.sweep([Probe(gamma, ALL, -1.0) for gamma in gammas])
-        penalties = [self.problem.penalty_at(gamma) for gamma in gammas]
-        return [
-            Found(
-                ALL,
-                gamma,
-                float(swept.values[e]) + penalties[e],
-                math.inf,
-                float(swept.objectives[e]) + penalties[e],
-                max(float(swept.highest[e]), -float(swept.lowest[e])),
-                float(swept.highest[e]),
-                0,
-                0,
-                False,
-            )
-            for e, gamma in enumerate(gammas)
-        ]
+        probes = [Probe(gamma, ALL, -1.0) for gamma in gammas]
+        swept = self.problem.sweep(probes)
+        return [see(self.problem, probe, swept, e) for e, probe in enumerate(probes)]
+
+    def glance(self, seen: Sequence[Found]) -> None:
+        """Look at the clock after a pass; when the time is up, points on their way count too."""
+        if self.is_over():
+            for one in seen:
+                self.keep(one)
+        self.check()
 
     def keep(self, found: Found) -> None:
         """Offer a point."""
@@ -169,9 +164,11 @@ class BlockIterative:
 
     def run(self, search: BlockSearch) -> Stop:
         """Follow the steps from the best point so far."""
-        if search.at is None:
-            search.keep(search.look([search.problem.least_squares()])[0])
-        assert search.at is not None
+        # From the zero function nothing follows, so least squares is the start there too.
+        if search.at is None or search.at.objective >= (1.0 - DEAD) * search.problem.total:
+            start = search.look([search.problem.least_squares()])[0]
+            search.keep(start)
+            return follow(search, [start], self.max_iter, self.tol)
         return follow(search, [search.at], self.max_iter, self.tol)
 
 

@@ -22,6 +22,8 @@ from rectifit.solution import Solution
 
 __all__ = ["as_blocks", "is_large", "solve_blocks", "solve_large"]
 
+# A mapped file is read in blocks from this size on (bytes); a smaller one is an array like any other.
+MAPPED = 1 << 28
 # Arrays of so many numbers in memory are worked on in blocks too, if they are as many times longer than wide.
 LARGE, LONG = 12_000_000, 50
 # Tensors with more numbers than this stay on their accelerator; smaller ones are solved faster by the host.
@@ -31,7 +33,7 @@ STAGES: dict[str, Any] = {"auto": BlockAuto, "sorting": BlockSorting, "iterative
 
 
 def as_blocks(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
-    """Data that is read in blocks: `Blocks`, a mapped file, a dask collection, a large tensor elsewhere.
+    """Data read in blocks: `Blocks`, a large mapped file, a dask collection, a large tensor elsewhere.
 
     None for all else: host memory holds it, or soon will.
     """
@@ -43,7 +45,7 @@ def as_blocks(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
         return X
     if is_tensor(X) and X.device.type != "cpu" and X.numel() > LARGE_TENSOR:
         return TorchBlocks(X, y, sample_weight)
-    if isinstance(X, np.memmap):
+    if isinstance(X, np.memmap) and X.nbytes >= MAPPED:
         return ArrayBlocks(X, y, sample_weight)
     if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
         from rectifit.scale.dask import DaskBlocks

@@ -15,7 +15,7 @@ minimum (see `rectifit.surrogate.bound`), and when they agree it is done.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from rectifit.scale.sweep import Above, Near, Probe, Rule, Swept
 from rectifit.surrogate import SurrogateSolver
 from rectifit.surrogate.bound import allowance, fenchel_gap, mend_slopes, solve_gram
 
-__all__ = ["BlockSolver", "Found", "Start"]
+__all__ = ["BlockSolver", "Found", "Start", "see"]
 
 # Near rows sought: at least so many, or so many per direction; up to twice as many are kept. From some turn
 # on they double, as long as they hold at most so many numbers.
@@ -91,6 +91,23 @@ class Found:
         return ROUNDING * self.largest
 
 
+def see(problem: BlockProblem, probe: Probe, swept: Swept, line: int) -> Found:
+    """A point that a pass has looked at, of which no loss is known yet."""
+    penalty = problem.penalty_at(probe.gamma)
+    return Found(
+        probe.rule,
+        probe.gamma,
+        value=float(swept.values[line]) + penalty,
+        loss=math.inf,
+        objective=float(swept.objectives[line]) + penalty,
+        largest=max(float(swept.highest[line]), -float(swept.lowest[line])),
+        highest=float(swept.highest[line]),
+        n_changed=int(swept.n_changed[line]),
+        n_turns=0,
+        converged=False,
+    )
+
+
 @dataclass(frozen=True)
 class View:
     """What a pass has seen of one surrogate; slope and Gram matrix include the ridge."""
@@ -137,10 +154,24 @@ class Ask:
 
 
 class BlockSolver:
-    """Answers questions about surrogates of a BlockProblem."""
+    """Answers questions about surrogates of a BlockProblem.
 
-    def __init__(self, problem: BlockProblem, n_threads: int | None = None) -> None:
+    Parameters
+    ----------
+    problem : BlockProblem
+    n_threads : int, optional
+        Threads that minimise models between passes. Default: as many as BLAS may use.
+    on_pass : called after every pass with the points that it looked at, optional
+    """
+
+    def __init__(
+        self,
+        problem: BlockProblem,
+        n_threads: int | None = None,
+        on_pass: Callable[[list[Found]], None] | None = None,
+    ) -> None:
         self.problem = problem
+        self._on_pass = on_pass
         self.n_threads = n_threads or blas_threads()
         sample = problem.sample
         block = Block(sample.X, sample.y, sample.w, 0)
@@ -216,25 +247,15 @@ class BlockSolver:
             self._view(probe, swept, gram, e)
             for e, (probe, gram) in enumerate(zip(probes, swept.gram(), strict=True))
         ]
+        if self._on_pass is not None:
+            self._on_pass([views[place].seen for place in places])
         for ask, place, after in zip(asks, places, [*places[1:], len(probes)], strict=True):
             ask.ahead = views[place + 1] if after - place == 2 else None
         return [views[place] for place in places]
 
     def _view(self, probe: Probe, swept: Swept, gram: Matrix, line: int) -> View:
         """What the pass has seen of one surrogate."""
-        problem, penalty = self.problem, self.problem.penalty_at(probe.gamma)
-        seen = Found(
-            probe.rule,
-            probe.gamma,
-            float(swept.values[line]) + penalty,
-            math.inf,
-            float(swept.objectives[line]) + penalty,
-            max(float(swept.highest[line]), -float(swept.lowest[line])),
-            float(swept.highest[line]),
-            int(swept.n_changed[line]),
-            1,
-            False,
-        )
+        problem, seen = self.problem, see(self.problem, probe, swept, line)
         return View(
             seen,
             probe.width,
