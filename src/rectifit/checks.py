@@ -162,7 +162,7 @@ def check_floor(floor: Any, problem: Problem) -> float | None:
 
 def check_active(active: object, n_samples: int) -> Mask:
     """Active sets as boolean masks over samples, one per line."""
-    masks = np.asarray(active)
+    masks = np.asarray(to_numpy(active))
     if masks.dtype != np.bool_:
         raise TypeError(f"active has dtype {masks.dtype}; it must be a boolean mask over samples")
     if masks.ndim not in (1, 2) or masks.shape[-1] != n_samples:

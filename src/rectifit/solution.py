@@ -114,7 +114,9 @@ class Certificate:
         if self.given_objective is not None:
             # The sentence is about the best fit, which is not the one that was asked about.
             excess = 100.0 * (1.0 - self.objective / self.given_objective)
-            where += f"; this is about a fit found on the way, which is {excess:.3g} % better than the one given"
+            where += (
+                f"; this is about a fit found on the way, which is {excess:.3g} % better than the one given"
+            )
         if self.gap == 0.0:
             return f"proved optimal{where}"
         limit = "bound only: " if self.status == "bound_only" else ""

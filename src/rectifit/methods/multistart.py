@@ -3,7 +3,8 @@
 The active set of a start depends on its direction only, so the random starts are directions: uniform where
 all columns have the same length, which makes the result independent of the units of the columns.
 
-With an accelerator all starts go there together, and the best ends are followed by the exact solver.
+With an accelerator all starts go there together. Then the first few, and the best ends, are followed by the
+exact solver.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ __all__ = ["Multistart"]
 MAX_ITER = 100
 # Starts that go together, where all rows are in the compiled kernel; fixed, whatever the number of threads.
 TOGETHER = 16
-# Ends of paths on an accelerator that are followed further.
-ENDS = 16
+# Starts that are followed by the exact solver as well, and ends of paths on an accelerator.
+FIRST, ENDS = 32, 16
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Multistart:
     def _follow_batched(
         self, search: Search, starts: list[tuple[Vector, float]]
     ) -> list[tuple[Vector, float]]:
-        """Where the best paths from all starts end."""
+        """The first starts, and where the best paths from all of them end."""
         problem, batch = search.problem, Batch.evaluate(search.problem, starts)
         descents = descend_together(
             problem,
@@ -83,7 +84,7 @@ class Multistart:
         )
         search.n_surrogates += descents.finds.n_surrogates
         ends = sorted(descents.ends, key=lambda end: end.objective)[:ENDS]
-        return [(end.beta, end.intercept) for end in ends] or starts[:1]
+        return starts[:FIRST] + [(end.beta, end.intercept) for end in ends]
 
     def _starts(self, search: Search) -> list[tuple[Vector, float]]:
         starts = [] if search.best is None else [(search.best.beta, search.best.intercept)]

@@ -28,9 +28,11 @@ from rectifit.surrogate.bound import EPS, REACH
 
 __all__ = ["BatchedSolutions", "BatchedSolver"]
 
-# Widths, as shares of the root mean square of y: the first, the last, and the factor between two.
-WIDEST, NARROWEST, SHRINK = 0.1, 1e-8, 0.1
-MAX_STEPS, MAX_SHORTENINGS = 80, 12
+# Widths, as shares of the root mean square of y: the first, from afar and from a given start, the last, and
+# the factor between two.
+WIDEST, WIDE, NARROWEST, SHRINK = 0.1, 0.01, 1e-8, 0.1
+# Few problems need more steps; their bounds are loose.
+MAX_STEPS, MAX_SHORTENINGS = 50, 12
 # A problem is at its minimum when a step promises less than this share of sum y^2.
 ENOUGH = 1e-15
 # A step must keep this share of what its slope promises.
@@ -87,12 +89,12 @@ class BatchedSolver:
         """Minimise one surrogate per line, from coefficients, the intercept last, or from least squares."""
         torch, n_problems = self._torch, len(actives)
         with torch.no_grad():
-            first = self._starts(n_problems, starts)
+            first, width = self._starts(n_problems, starts), WIDEST if starts is None else WIDE
             parts = []
             for e in range(0, n_problems, self.size):
                 active = torch.from_numpy(np.array(actives[e : e + self.size])).to(self.device)
                 # Samples with y <= 0 have their kink, whatever the mask says.
-                parts.append(self._solve(active & (self._y > 0.0), first[e : e + self.size]))
+                parts.append(self._solve(active & (self._y > 0.0), first[e : e + self.size], width))
         gammas, values, bounds, objectives = (
             torch.cat(column).cpu().numpy() for column in zip(*parts, strict=True)
         )
@@ -119,9 +121,9 @@ class BatchedSolver:
     def _put(self, array: npt.NDArray[Any]) -> Any:
         return self._torch.from_numpy(np.array(array, dtype=np.float64)).to(self.device)
 
-    def _solve(self, active: Any, gamma: Any) -> tuple[Any, Any, Any, Any]:
+    def _solve(self, active: Any, gamma: Any, width: float) -> tuple[Any, Any, Any, Any]:
         torch = self._torch
-        gammas, widths = gamma.clone(), gamma.new_full((len(gamma), 1), WIDEST * self._unit)
+        gammas, widths = gamma.clone(), gamma.new_full((len(gamma), 1), width * self._unit)
         # Problems that go on, with what is known of them.
         going, left = torch.arange(len(gamma), device=self.device), active
         h, U = widths.clone(), gamma @ self._Z.T
@@ -222,7 +224,7 @@ class BatchedSolver:
 
 
 def _solve_grams(torch: Any, grams: Any, rhs: Any) -> tuple[Any, Any]:
-    """grams^-1 rhs line by line, and which matrices were regular; to the others something is added."""
+    """grams^-1 rhs line by line, and which matrices are regular; to the others something is added."""
     identity = torch.eye(grams.shape[1], dtype=grams.dtype, device=grams.device)
     largest = grams.diagonal(dim1=1, dim2=2).amax(1)[:, None, None]
     factors, failed = torch.linalg.cholesky_ex(grams + REGULAR * largest * identity)
