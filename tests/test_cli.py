@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import rectifit
 from rectifit import cli, solve
+from rectifit.cli import fitting
 from rectifit.cli.program import program
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.digits import round_together, write_p
@@ -326,11 +327,22 @@ def test_bad_usage_is_one_sentence_and_status_2(data, arguments, words):
     assert result.stderr.count("\n") == 1
 
 
-def test_failures_have_status_1(data, monkeypatch):
+def test_a_folder_that_is_not_there_is_noticed_before_the_fit(data, monkeypatch):
+    monkeypatch.setattr(fitting, "solve", None)
     unwritable = run("fit", data, "--target", "y", "--save", data.parent / "no" / "m.json")
-    assert unwritable.exit_code == 1
-    assert "cannot be written: No such file or directory" in unwritable.stderr
+    assert unwritable.exit_code == 2
+    assert "there is no folder" in unwritable.stderr
 
+
+def test_a_target_gap_asks_for_a_proof(data):
+    result = run("fit", data, "--target", "y", "--target-gap", "0.05", "--json")
+    found = json.loads(result.stdout)
+    assert found["method"] == "auto+exact"
+    assert found["certificate"]["status"] == "optimal"
+    assert found["certificate"]["gap"] <= 0.05
+
+
+def test_failures_have_status_1(data, monkeypatch):
     def refuse(_):
         raise VerificationError("the objective is another")
 

@@ -12,11 +12,17 @@ NEEDED = ("click", "polars", "rich")
 
 def main() -> None:
     """Run the command line; say what to install where something is missing."""
-    for name in NEEDED:
-        try:
-            import_module(name)
-        except ModuleNotFoundError:
-            sys.exit(f"rectifit: the command line needs {name}; install it with: pip install 'rectifit[cli]'")
-    from rectifit.cli.program import program
+    try:
+        for name in NEEDED:
+            try:
+                import_module(name)
+            except ModuleNotFoundError:
+                sys.exit(
+                    f"rectifit: the command line needs {name}; install it with: pip install 'rectifit[cli]'"
+                )
+        from rectifit.cli.program import program
 
-    program(prog_name="rectifit")
+        program(prog_name="rectifit")
+    except KeyboardInterrupt:
+        # Before a command has begun, or after it has ended.
+        sys.exit("rectifit: interrupted")

@@ -18,6 +18,7 @@ from rectifit.cli.options import (
     JSON,
     METHOD,
     MISSING,
+    check_folder,
     collect_warnings,
     columns_options,
     load_table,
@@ -60,7 +61,11 @@ LITTLE = 1.01 * TARGET_GAP
 @GAP
 @JOBS
 @click.option(
-    "--save", type=click.Path(dir_okay=False), metavar="MODEL.json", help="Save the fit for predict."
+    "--save",
+    type=click.Path(dir_okay=False),
+    callback=check_folder,
+    metavar="MODEL.json",
+    help="Save the fit for predict.",
 )
 @report_option(None)
 @JSON
@@ -109,6 +114,9 @@ def fit(
     """
     if bootstrap is not None and covariance != "nonrobust":
         raise click.UsageError("--covariance and --bootstrap are two kinds of standard errors; choose one.")
+    if target_gap is not None and "exact" not in method.split("+"):
+        # A gap is reached by a proof.
+        method = f"{method}+exact"
     table = load_table(data, target, weights=weights, **columns)
     with collect_warnings() as notes:
         solution = solve(

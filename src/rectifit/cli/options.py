@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -26,6 +27,7 @@ __all__ = [
     "JSON",
     "METHOD",
     "MISSING",
+    "check_folder",
     "collect_warnings",
     "columns_options",
     "load_table",
@@ -59,6 +61,13 @@ def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[
 
 def _split(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def check_folder(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """A file is written at the end of the work: see to it before that its folder is there."""
+    if value is not None and not Path(value).parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(Path(value).parent)!r}", param=parameter)
+    return value
 
 
 def _check_report(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
@@ -114,7 +123,7 @@ GAP = click.option(
     "--target-gap",
     type=click.FloatRange(min=0.0),
     metavar="G",
-    help="Stop when no fit can be better by more than this share, such as 0.01.",
+    help="Prove that no fit can be better by more than this share, such as 0.01.",
 )
 JOBS = click.option("--jobs", type=int, metavar="J", help="Threads; -1 means all processors.")
 MISSING = click.option(

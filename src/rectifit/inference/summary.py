@@ -15,6 +15,9 @@ from rectifit.solution import Solution
 
 __all__ = ["feature_names", "share", "summarise"]
 
+# Below so many degrees of freedom Student's distribution differs from the normal one.
+FEW_ROWS = 30
+
 
 def summarise(
     solution: Solution,
@@ -68,7 +71,7 @@ def summarise(
         std_error=found.std_error,
         level=level,
         covariance=found.kind if bootstrap is None else f"bootstrap, {bootstrap} draws",
-        notes=found.notes,
+        notes=(*found.notes, *_few_rows(found.df)),
         objective=solution.objective,
         r_squared=1.0 - lost / spread if spread > 0.0 else np.nan,
         share_active=share(w, sides.above),
@@ -98,3 +101,10 @@ def share(w: Vector, rows: Rows) -> float:
     """Share of the weight that some rows have."""
     # Sums of the same numbers in another order may differ in the last digit.
     return min(float(w[rows].sum() / w.sum()), 1.0)
+
+
+def _few_rows(df: float) -> tuple[str, ...]:
+    """A note where a normal distribution is a rough guess."""
+    if not 0.0 < df < FEW_ROWS:
+        return ()
+    return (f"{df:.4g} degrees of freedom: normal intervals and p-values are too narrow and too small",)

@@ -40,7 +40,7 @@ __all__ = ["Approximation"]
 WAVE = 16
 # Sets that go to an accelerator at a time. Where a value from there exceeds its bound by g, the minimiser is
 # taken to move u by at most REACH sqrt(g); g above the share TIGHT of sum y^2 is no help.
-BATCH, REACH, TIGHT = 4096, 100.0, 1e-8
+BATCH, REACH, TIGHT = 16384, 100.0, 1e-8
 
 
 class Prefix(NamedTuple):

@@ -17,6 +17,9 @@ from rectifit.web import Figure, Page, Section, TableView
 
 __all__ = ["make_report", "write_report"]
 
+# A gap from here on proves next to nothing.
+NOTHING_PROVED = 0.9
+
 
 def write_report(
     solution: Solution,
@@ -96,7 +99,7 @@ def make_report(
             (f"predicted above {_floor(solution)}", write_share(summary.share_active)),
             ("R²: share of the variation explained", _defined(summary.r_squared)),
             ("sum of squared errors", write_amount(summary.objective)),
-            ("any other fit is better by at most", write_share(solution.certificate.gap)),
+            ("a better fit would be better by at most", _possible_gain(solution.certificate)),
             ("time of the fit", write_duration(solution.seconds)),
         ],
     )
@@ -113,6 +116,11 @@ def _defined(value: float) -> str:
 def _sentence(text: object) -> str:
     words = str(text)
     return f"{words[0].upper()}{words[1:]}."
+
+
+def _possible_gain(certificate: Certificate) -> str:
+    """The gap, unless it says nothing."""
+    return write_share(certificate.gap) if certificate.gap < NOTHING_PROVED else "not known"
 
 
 def _what(solution: Solution, summary: Summary, target: str) -> Section:
