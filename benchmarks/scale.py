@@ -6,6 +6,7 @@ measures memory or workers runs in processes of its own.
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -45,6 +46,15 @@ def make_parts(
         m = min(size, n - first)
         A = rng.standard_normal((m, p), dtype=np.float32).astype(dtype)
         yield slice(first, first + m), A, np.maximum(A @ beta, 0.0) + noise * rng.standard_normal(m)
+
+
+def peak_memory() -> float:
+    """Largest resident memory of this process so far, in bytes; not a number where the system hides it."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return math.nan
+    lines = (line.split() for line in status.read_text().splitlines())
+    return 1024.0 * next(int(line[1]) for line in lines if line[0] == "VmHWM:")
 
 
 @dataclass(frozen=True)
@@ -99,27 +109,25 @@ def in_memory(quick: bool) -> None:
 
 
 LARGE = """
-import sys, time, resource
+import sys, time
 sys.path.insert(0, sys.argv[1])
-import numpy as np
-from scale import METHOD, make
+from scale import METHOD, make, peak_memory
 from rectifit import solve
 n, p = int(sys.argv[2]), int(sys.argv[3])
 X, y = make(n, p, "float32")
 solve(X[:1000], y[:1000], METHOD)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak_memory()
 started = time.perf_counter()
 fit = solve(X, y, METHOD, n_jobs=-1)
 seconds = time.perf_counter() - started
-extra = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-print(seconds, extra / X.nbytes)
+print(seconds, (peak_memory() - before) / X.nbytes)
 """
 
 MAPPED = """
-import sys, time, resource
+import sys, time
 sys.path.insert(0, sys.argv[1])
 import numpy as np
-from scale import METHOD
+from scale import METHOD, peak_memory
 from rectifit import solve
 from rectifit.scale import open_parquet
 folder = sys.argv[2]
@@ -129,8 +137,7 @@ else:
     data = open_parquet(folder + "/*.parquet", target="y"), None
 started = time.perf_counter()
 fit = solve(*data, METHOD)
-print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, fit.objective,
-      fit.problem.n_passes)
+print(time.perf_counter() - started, peak_memory(), fit.objective, fit.problem.n_passes)
 """
 
 
