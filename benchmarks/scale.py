@@ -282,9 +282,9 @@ def cluster(quick: bool) -> None:
             )
     console.print(table)
     console.print(
-        "targets: 2 workers at least 1.6x; 1 worker at most 2x of memory; objective within 1e-8. Workers share\n"
-        "their CPU time, the client (scheduler included) shares its own with nobody: where other programs hold\n"
-        "the processors, these two tell what wall-clock times do not.\n"
+        "targets: 2 workers at least 1.6x; 1 worker at most 2x of memory; objective within 1e-8. Workers\n"
+        "share their CPU time, the client (scheduler included) shares its own with nobody: where other\n"
+        "programs hold the processors, these two tell what wall-clock times do not.\n"
     )
 
 
