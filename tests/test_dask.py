@@ -96,7 +96,7 @@ def test_joblib_on_a_cluster(method, options):
     X, y, *_ = make_relu(60, 3, noise=0.5, random_state=1)
     expected = solve(X, y, method, **options)
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
         joblib.parallel_config("dask"),
     ):
@@ -116,7 +116,7 @@ def test_cluster_that_loses_a_worker(monkeypatch):
     with dask.config.set(scheduler="threads"):
         memory = solve(*dask.compute(X, y), "sorting+iterative")
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
         dask.config.set(scheduler=client),
     ):

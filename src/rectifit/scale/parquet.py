@@ -13,8 +13,8 @@ from rectifit.scale.blocks import Block, Blocks, S, blas_threads, run_blocks
 
 __all__ = ["ParquetBlocks", "open_parquet"]
 
-# Numbers in memory at a time, per thread.
-BATCH = 1 << 21
+# Numbers in memory at a time, per thread; and bytes read at a time, per column, of row groups of any size.
+BATCH, BUFFER = 1 << 21, 1 << 18
 
 
 def open_parquet(
@@ -96,7 +96,7 @@ class ParquetBlocks(Blocks):
         def work(index: int) -> S:
             path, group, start = self._groups[index]
             total: S | None = None
-            with reader.ParquetFile(path, memory_map=False) as file:
+            with reader.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER) as file:
                 batches = file.iter_batches(size, row_groups=[group], columns=names, use_threads=False)
                 for block in self._blocks(batches, start, design):
                     summary = task(block)
