@@ -334,6 +334,25 @@ def test_a_folder_that_is_not_there_is_noticed_before_the_fit(data, monkeypatch)
     assert "there is no folder" in unwritable.stderr
 
 
+def test_several_parquet_files_are_one_data_set(frame, tmp_path):
+    frame = frame.select(pl.col(pl.Float64))
+    whole = tmp_path / "whole.parquet"
+    frame.write_parquet(whole)
+    parts = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    frame[:30].write_parquet(parts[0])
+    frame[30:].write_parquet(parts[1])
+    options = ("--target", "y", "--method", "sorting+iterative")
+    together = json.loads(run("fit", *parts, *options, "--json").stdout)
+    one = json.loads(run("fit", whole, *options, "--json").stdout)
+    assert together["n_samples"] == len(frame)
+    assert together["objective"] == pytest.approx(one["objective"], rel=1e-8)
+    shown = run("fit", *parts, *options)
+    assert shown.exit_code == 0
+    assert "(intercept)" in shown.stdout
+    assert run("fit", *parts, *options, "--report", tmp_path / "x.html").exit_code == 2
+    assert "not a Parquet file" in run("fit", parts[0], tmp_path / "c.csv", *options).stderr
+
+
 def test_a_target_gap_asks_for_a_proof(data):
     result = run("fit", data, "--target", "y", "--target-gap", "0.05", "--json")
     found = json.loads(result.stdout)

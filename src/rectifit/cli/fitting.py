@@ -18,6 +18,7 @@ from rectifit.cli.options import (
     JSON,
     METHOD,
     MISSING,
+    SEVERAL,
     check_folder,
     collect_warnings,
     columns_options,
@@ -26,6 +27,7 @@ from rectifit.cli.options import (
     seconds_option,
 )
 from rectifit.cli.show import print_fit, print_json, print_notes, write_report
+from rectifit.cli.streaming import fit_files
 from rectifit.methods.search import TARGET_GAP
 from rectifit.model_file import Model, describe_model, read_model, write_model
 from rectifit.tables import (
@@ -44,7 +46,7 @@ LITTLE = 1.01 * TARGET_GAP
 
 
 @click.command()
-@DATA
+@SEVERAL
 @columns_options()
 @METHOD
 @click.option(
@@ -70,7 +72,7 @@ LITTLE = 1.01 * TARGET_GAP
 @report_option(None)
 @JSON
 def fit(
-    data: str,
+    data: tuple[str, ...],
     target: str,
     weights: str | None,
     method: str,
@@ -93,6 +95,9 @@ def fit(
     All other columns of numbers are features unless --features names them; columns of text are left out
     unless --one-hot encodes them. Every fit carries a lower bound: how much better any other fit can be.
 
+    Several Parquet files are fitted together, read in blocks and never whole, by sorting, iterative, their
+    chains or auto, and without standard errors.
+
     \b
     Examples:
       rectifit fit rain.csv --target mm
@@ -102,6 +107,7 @@ def fit(
       rectifit fit rain.csv --target mm --covariance HC1 --report rain.html
       rectifit fit heating.csv --target kwh --floor estimate
       zcat rain.csv.gz | rectifit fit - --target mm --missing drop --json
+      rectifit fit data/*.parquet --target y --method sorting+iterative
 
     \b
     Methods (--method):
@@ -114,10 +120,30 @@ def fit(
     """
     if bootstrap is not None and covariance != "nonrobust":
         raise click.UsageError("--covariance and --bootstrap are two kinds of standard errors; choose one.")
+    if len(data) > 1:
+        rest = {"--save": save, "--report": report, "--floor": floor, "--bootstrap": bootstrap}
+        rest |= {"--one-hot": columns["one_hot"], "--target-gap": target_gap}
+        used = next((name for name, value in rest.items() if value is not None), None)
+        if used is not None:
+            raise click.UsageError(f"{used} needs all rows at once; it is not for several files.")
+        fit_files(
+            data,
+            target,
+            features=columns["features"],
+            weights=weights,
+            as_json=as_json,
+            method=method,
+            fit_intercept=not no_intercept,
+            n_splits=splits,
+            time_limit=time_limit,
+            n_jobs=jobs,
+        )
+        return
+    (path,) = data
     if target_gap is not None and "exact" not in method.split("+"):
         # A gap is reached by a proof.
         method = f"{method}+exact"
-    table = load_table(data, target, weights=weights, **columns)
+    table = load_table(path, target, weights=weights, **columns)
     with collect_warnings() as notes:
         solution = solve(
             table.X,
@@ -142,7 +168,7 @@ def fit(
     if save is not None:
         write_model(model, save)
     if report is not None:
-        data_name = "standard input" if data == STANDARD_STREAM else Path(data).name
+        data_name = "standard input" if path == STANDARD_STREAM else Path(path).name
         write_report(solution, summary, report, table.names, target, data_name)
         notes.append(f"the report is in {report}")
     if as_json:

@@ -27,6 +27,7 @@ __all__ = [
     "JSON",
     "METHOD",
     "MISSING",
+    "SEVERAL",
     "check_folder",
     "collect_warnings",
     "columns_options",
@@ -44,6 +45,7 @@ def _complete_columns(context: click.Context, _: click.Parameter, typed: str) ->
     *before, last = typed.split(",")
     # Before an option without its value, click leaves DATA among the words that it has not assigned.
     data = context.params.get("data") or next(iter(context.args), STANDARD_STREAM)
+    data = data if isinstance(data, str) else data[0]
     if data == STANDARD_STREAM:
         return []
     try:
@@ -89,6 +91,7 @@ def _read_floor(_: click.Context, __: click.Parameter, value: str | None) -> flo
 
 # A path rather than click's own type, so that errors are about tables.
 DATA = click.argument("data", type=click.Path(exists=False, allow_dash=True))
+SEVERAL = click.argument("data", type=click.Path(exists=False, allow_dash=True), nargs=-1, required=True)
 JSON = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on standard output."
 )
