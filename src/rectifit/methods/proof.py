@@ -26,7 +26,7 @@ __all__ = ["Proof"]
 # Steps of the iterative method from one candidate.
 MAX_ITER = 50
 # Up to so many coefficients, the intercept included, and samples the arrangement is gone through.
-PLANE, PLANE_SAMPLES = 2, 4000
+PLANE, PLANE_SAMPLES = 2, 1000
 # Where the best fit leaves more than this share of sum w y^2, and samples can go anywhere, signs say little:
 # with so many positive samples or more, and up to so many coefficients, the search is over directions. With
 # very few coefficients that is the better search at any signal.
