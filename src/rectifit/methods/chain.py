@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from rectifit.methods.floor import lift, solve_with_estimate
 from rectifit.methods.gd import GradientDescent
 from rectifit.methods.iterative import Iterative
 from rectifit.methods.multistart import Multistart
-from rectifit.methods.search import TARGET_GAP, Search, Stage, warn_of_dead_fit
+from rectifit.methods.search import TARGET_GAP, Search, Stage, make_stages, warn_of_dead_fit
 from rectifit.methods.sgd import StochasticGradientDescent
 from rectifit.methods.shortest import shorten
 from rectifit.methods.sorting import Sorting
@@ -39,6 +39,7 @@ STAGES: dict[str, Any] = {
     "multistart": Multistart,
     "exact": Exact,
 }
+UNKNOWN = "with unknown stage {name!r}; stages are {known}, joined by '+'"
 # The default means at most so many splits; any other number must not exceed the number of samples.
 DEFAULT_SPLITS = 10
 
@@ -169,7 +170,7 @@ def solve(
     solution = _run(
         data,
         method,
-        make_stages(method, options),
+        make_stages(method, options, STAGES, UNKNOWN),
         start,
         check_floor(floor, data),
         time_limit,
@@ -257,8 +258,7 @@ def certify(
     asked_about = None
     if solution_or_beta is not None:
         beta, intercept = check_start(solution_or_beta, problem)
-        shifted = problem.shifted(known_floor)
-        asked_about = shifted.objective(beta, intercept - known_floor if problem.fit_intercept else intercept)
+        asked_about = problem.shifted(known_floor).objective(beta, intercept - known_floor)
         # Better by no more than rounding is the same fit.
         if not asked_about > solution.objective * (1.0 + 1e-9):
             asked_about = None
@@ -316,24 +316,6 @@ def _blas_for(problem: Problem) -> AbstractContextManager[Any]:
 
     limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
     return limits
-
-
-def make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Stage]]:
-    """The stages of a chain, each with those of the options that it has; None leaves its own default."""
-    if not isinstance(method, str):
-        raise TypeError(f"method is {method!r}; it must be a string of stages joined by '+'")
-    names = [name.strip() for name in method.split("+")]
-    stages = []
-    for name in names:
-        if name not in STAGES:
-            known = ", ".join(map(repr, STAGES))
-            raise ValueError(
-                f"method is {method!r} with unknown stage {name!r}; stages are {known}, joined by '+'"
-            )
-        own = {f.name for f in fields(STAGES[name])}
-        chosen = {key: value for key, value in options.items() if key in own and value is not None}
-        stages.append((name, STAGES[name](**chosen)))
-    return stages
 
 
 def _evaluate_start(search: Search, beta: Vector, intercept: float) -> Point:

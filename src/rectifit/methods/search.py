@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from functools import cached_property
 from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol
@@ -44,6 +45,26 @@ class Stage(Protocol):
     def run(self, search: Search) -> Stop:
         """Begin at search.best if there is one, offer points, and say why it ended."""
         ...
+
+
+def make_stages(
+    method: Any, options: dict[str, Any], known: Mapping[str, Any], unknown: str
+) -> list[tuple[str, Stage]]:
+    """The stages of a chain, each with those of the options that it has; None leaves its own default.
+
+    unknown : what is said of a stage that is not known, with places for its name and for the known ones
+    """
+    if not isinstance(method, str):
+        raise TypeError(f"method is {method!r}; it must be a string of stages joined by '+'")
+    stages = []
+    for name in (part.strip() for part in method.split("+")):
+        if name not in known:
+            complaint = unknown.format(name=name, known=", ".join(map(repr, known)))
+            raise ValueError(f"method is {method!r} {complaint}")
+        own = {f.name for f in fields(known[name])}
+        chosen = {key: value for key, value in options.items() if key in own and value is not None}
+        stages.append((name, known[name](**chosen)))
+    return stages
 
 
 class Search:

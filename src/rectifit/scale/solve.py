@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from rectifit.checks import check_start, is_tensor
-from rectifit.methods.search import warn_of_dead_fit
+from rectifit.methods.search import make_stages, warn_of_dead_fit
 from rectifit.problem import Mask, Problem, Vector
 from rectifit.progress import Progress
 from rectifit.scale.blocks import ArrayBlocks, Blocks, blas_threads
@@ -30,6 +30,7 @@ LARGE, LONG = 12_000_000, 50
 LARGE_TENSOR = 1 << 22
 
 STAGES: dict[str, Any] = {"auto": BlockAuto, "sorting": BlockSorting, "iterative": BlockIterative}
+UNKNOWN = "with stage {name!r}; for data read in blocks they are {known}"
 
 
 def as_blocks(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
@@ -67,7 +68,7 @@ def solve_blocks(
     **search_options: Any,
 ) -> Solution:
     """Survey the data and run the stages."""
-    stages = _make_stages(method, options)
+    stages = make_stages(method, options, STAGES, UNKNOWN)
     threads = n_threads or blocks.n_threads or blas_threads()
     # Threads work on blocks and surrogates; products of matrices use one each.
     with threadpool_limits(1, "blas"), Progress(verbose) as progress:
@@ -119,22 +120,6 @@ def _active_set(problem: Problem, frame: Frame, rule: Rule) -> Mask:
     v = problem.root_weight * problem.y
     tied = (v == rule.value) & (np.arange(v.size) >= rule.first)
     return np.asarray(((v > rule.value) | tied) & problem.positive)
-
-
-def _make_stages(method: Any, options: dict[str, Any]) -> list[tuple[str, Any]]:
-    if not isinstance(method, str):
-        raise TypeError(f"method is {method!r}; it must be a string of stages joined by '+'")
-    stages = []
-    for name in (part.strip() for part in method.split("+")):
-        if name not in STAGES:
-            known = ", ".join(map(repr, STAGES))
-            raise ValueError(
-                f"method is {method!r} with stage {name!r}; for data read in blocks they are {known}"
-            )
-        own = {f.name for f in fields(STAGES[name])}
-        chosen = {key: value for key, value in options.items() if key in own and value is not None}
-        stages.append((name, STAGES[name](**chosen)))
-    return stages
 
 
 def _check_start(problem: BlockProblem, start: Any) -> Vector:
