@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import rectifit
 from rectifit import cli, solve
-from rectifit.cli import fitting
+from rectifit.cli import fitting, streaming
 from rectifit.cli.program import program
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.digits import round_together, write_p
@@ -460,3 +460,13 @@ def test_numbers_of_a_column_align():
     assert round_together([250.0, -1234.5]) == ["250.0", "-1234.5"]
     assert round_together([np.nan, np.inf, 1.0]) == ["-", "inf", "1.00"]
     assert [write_p(p) for p in (0.0, 0.001, 1.0)] == ["< 0.001", "0.001", "1.000"]
+
+
+def test_several_files_say_what_is_missing_to_read_them(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise ImportError("Parquet files need pyarrow; install it with: pip install 'rectifit[parquet]'")
+
+    monkeypatch.setattr(streaming, "open_parquet", refuse)
+    result = run("fit", tmp_path / "a.parquet", tmp_path / "b.parquet", "--target", "y")
+    assert result.exit_code == 2
+    assert "need pyarrow" in result.stderr

@@ -24,6 +24,7 @@ from rectifit.solution import Certificate, Solution
 __all__ = [
     "make_console",
     "print_certificate",
+    "print_facts",
     "print_fit",
     "print_json",
     "print_notes",
@@ -78,7 +79,7 @@ def print_fit(solution: Solution, summary: Summary, names: Sequence[str], target
         "certificate": str(solution.certificate),
         "method": f"{solution.method}, {write_duration(solution.seconds)}; {solution.stopped}",
     }
-    _print_facts(console, facts)
+    print_facts(console, facts)
 
 
 def _make_table(summary: Summary, names: Sequence[str], width: int) -> Grid:
@@ -119,7 +120,7 @@ def print_certificate(certificate: Certificate) -> None:
         f"({certificate.n_active:,}) or inactive ({certificate.n_inactive:,}) in every better fit",
         "search": f"{certificate.n_nodes:,} nodes, {write_duration(certificate.seconds)}",
     }
-    _print_facts(make_console(), facts)
+    print_facts(make_console(), facts)
 
 
 def write_report(
@@ -138,7 +139,8 @@ def write_report(
     )
 
 
-def _print_facts(console: Console, facts: Mapping[str, str]) -> None:
+def print_facts(console: Console, facts: Mapping[str, str]) -> None:
+    """Names and what is to be said of them, one per line."""
     grid = Grid.grid(padding=(0, 2))
     grid.add_column(style="dim")
     grid.add_column()

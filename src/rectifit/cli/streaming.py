@@ -12,9 +12,10 @@ from rich.table import Table as Grid
 
 from rectifit import solve
 from rectifit.cli.options import collect_warnings
-from rectifit.cli.show import make_console, print_json, print_notes
+from rectifit.cli.show import make_console, print_facts, print_json, print_notes, write_formula
 from rectifit.digits import round_together, write_duration
 from rectifit.model_file import describe_certificate
+from rectifit.scale import open_parquet
 from rectifit.solution import Solution
 
 __all__ = ["fit_files"]
@@ -36,10 +37,10 @@ def fit_files(
             f"{wrong!r} is not a Parquet file; several files are read only if all of them are."
         )
     try:
-        from rectifit.scale import open_parquet
+        blocks = open_parquet(list(paths), target=target, features=features, weights=weights)
     except ImportError as error:
+        # Only the call needs the package that reads the files.
         raise click.UsageError(str(error)) from None
-    blocks = open_parquet(list(paths), target=target, features=features, weights=weights)
     with collect_warnings() as notes:
         solution = solve(blocks, None, verbose=1, **options)
     solution.verify()
@@ -69,7 +70,7 @@ def _print(
 ) -> None:
     console = make_console()
     console.print(
-        f"{target} ~ max(0, X beta), {n_rows:,} rows of {n_files} files", style="bold", markup=False
+        f"{write_formula(solution, target)}, {n_rows:,} rows of {n_files} files", style="bold", markup=False
     )
     grid = Grid(box=HORIZONTALS)
     grid.add_column("variable")
@@ -77,6 +78,11 @@ def _print(
     for name, value in zip(names, round_together(values), strict=True):
         grid.add_row(escape(name), value)
     console.print(grid)
-    console.print(f"objective    {solution.objective:.8g} (sum of squared residuals)")
-    console.print(f"certificate  {solution.certificate}")
-    console.print(f"method       {solution.method}, {write_duration(solution.seconds)}; {solution.stopped}")
+    print_facts(
+        console,
+        {
+            "objective": f"{solution.objective:.8g} (sum of squared residuals)",
+            "certificate": str(solution.certificate),
+            "method": f"{solution.method}, {write_duration(solution.seconds)}; {solution.stopped}",
+        },
+    )
