@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from statistics import median
 
 import numpy as np
-from common import REFERENCE, console, table_of, yardstick
+from common import REFERENCE, console, table_of
 from methods import mroz
 from peers import prove_by_scip
 from threadpoolctl import threadpool_limits
 
 from rectifit import Certificate, certify, solve
 from rectifit.datasets import make_relu
+from rectifit.experiments.machine import yardstick
 
 # How long a proof may take beyond its target before it is given up.
 PATIENCE = 2.0

@@ -1,4 +1,4 @@
-"""What all benchmarks share: a clock, the yardstick, the console."""
+"""What all benchmarks share: a clock and the console."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from statistics import median
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -28,12 +27,6 @@ def timed(work: Callable[[], object], repeat: int) -> float:
         if sum(seconds) > PATIENCE:
             break
     return median(seconds)
-
-
-def yardstick() -> float:
-    """Seconds of one lstsq on a 1000 x 50 Gaussian matrix."""
-    A = np.random.default_rng(0).standard_normal((1000, 50))
-    return timed(lambda: np.linalg.lstsq(A, A[:, 0], rcond=None), 200)
 
 
 def table_of(title: str, *names: str) -> Table:

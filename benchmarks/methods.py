@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterator
 from statistics import median
 
 import numpy as np
-from common import REFERENCE, console, table_of, timed, yardstick
+from common import REFERENCE, console, table_of, timed
 from threadpoolctl import threadpool_limits
 from trainers import TRAINERS, Trained, in_standard_units
 
 from rectifit import Problem, solve
 from rectifit.datasets import make_relu
+from rectifit.experiments.machine import yardstick
 from rectifit.methods.approximation import Enumeration
 from rectifit.methods.search import Search
 

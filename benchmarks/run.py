@@ -12,8 +12,10 @@ import gpu
 import methods
 import scale
 import surrogate
-from common import console, yardstick
+from common import console
 from threadpoolctl import threadpool_limits
+
+from rectifit.experiments.machine import yardstick
 
 PARTS = {
     "surrogate": surrogate.run,

@@ -13,22 +13,30 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["describe_machine", "register_machine"]
+__all__ = ["describe_machine", "register_machine", "yardstick"]
+
+REPEATS = 200
 
 PACKAGES = ("rectifit", "numpy", "scipy", "scikit-learn", "numba")
+
+
+def yardstick() -> float:
+    """Seconds of one lstsq on a 1000 x 50 Gaussian matrix: the median of some."""
+    A = np.random.default_rng(0).standard_normal((1000, 50))
+    times = []
+    for _ in range(REPEATS):
+        started = time.perf_counter()
+        np.linalg.lstsq(A, A[:, 0], rcond=None)
+        times.append(time.perf_counter() - started)
+    return median(times)
 
 
 def describe_machine() -> dict[str, Any]:
     """Facts that times and digits depend on; `lstsq_ms` is a least-squares fit of 1000 x 50 on one thread."""
     from threadpoolctl import threadpool_info, threadpool_limits
 
-    A = np.random.default_rng(0).standard_normal((1000, 50))
-    times = []
     with threadpool_limits(1):
-        for _ in range(50):
-            started = time.perf_counter()
-            np.linalg.lstsq(A, A[:, 0], rcond=None)
-            times.append(time.perf_counter() - started)
+        unit = yardstick()
     blas = sorted(
         {
             f"{pool['internal_api']} {pool.get('version') or ''} {pool.get('architecture') or ''}".strip()
@@ -43,7 +51,7 @@ def describe_machine() -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "blas": ", ".join(blas),
-        "lstsq_ms": round(1e3 * median(times), 3),
+        "lstsq_ms": round(1e3 * unit, 3),
     }
 
 
