@@ -140,7 +140,7 @@ def compare_fit(solution: Solution, *, verbose: int = 0) -> Comparison | None:
     problem = solution.problem
     if problem is None or find_obstacle(solution) is not None:
         return None
-    X = np.asarray(problem.X.toarray() if hasattr(problem.X, "toarray") else problem.X, dtype=np.float64)
+    X = problem.dense().astype(np.float64, copy=False)
     return compare(
         X,
         problem.y,

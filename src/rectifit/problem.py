@@ -125,6 +125,10 @@ class Problem:
         fixed = (self.root_weight * self.y)[~self.positive]
         return fixed.size, float(fixed @ fixed)
 
+    def dense(self) -> Matrix:
+        """X as an array, of the type that it has."""
+        return self.X if isinstance(self.X, np.ndarray) else np.asarray(self.X.toarray())
+
     def shifted(self, floor: float) -> Problem:
         """The same problem with y - floor for y: max(floor, u) - y = max(0, u - floor) - (y - floor).
 

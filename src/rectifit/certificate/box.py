@@ -33,7 +33,7 @@ class Box:
     @classmethod
     def around(cls, problem: Problem, size: float) -> Box:
         """The box of a problem."""
-        X = problem.X if isinstance(problem.X, np.ndarray) else problem.X.toarray()
+        X = problem.dense()
         w = np.square(problem.root_weight)
         w = w / w.sum()
         mean = w @ X if problem.fit_intercept else np.zeros(problem.n_features)

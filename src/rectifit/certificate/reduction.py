@@ -66,7 +66,7 @@ class Reduced:
 
 def reduce_rows(problem: Problem) -> Reduced:
     """Merge and drop rows, and whiten what is left."""
-    X = problem.X if isinstance(problem.X, np.ndarray) else problem.X.toarray()
+    X = problem.dense()
     w = np.square(problem.root_weight)
     keep = w > 0.0
     if not problem.fit_intercept:
