@@ -174,10 +174,10 @@ def out_of_core(quick: bool) -> None:
         problem = BlockProblem(ArrayBlocks(X, y))
         rules = [rule for rule in split_rules(problem, 10) if rule != NONE]
         starts = BlockSolver(problem).foretell(rules)
-        probes = [Probe(start.gamma, rule, 1e-5) for start, rule in zip(starts, rules, strict=True)]
+        probes = [Probe(start.gamma, rule, 1e-5, 20_000) for start, rule in zip(starts, rules, strict=True)]
         plain = timed(lambda: problem.blocks.reduce(plain_pass), 3)
-        one = timed(lambda: problem.sweep(probes[:1], 20_000), 3)
-        all_of_them = timed(lambda: problem.sweep(probes, 20_000), 3)
+        one = timed(lambda: problem.sweep(probes[:1]), 3)
+        all_of_them = timed(lambda: problem.sweep(probes), 3)
         speed = n * p * 4 / 1e9 / plain
         table.add_row("a pass that computes X'X only", f"{plain:.2f} s, {speed:.2f} GB/s", "")
         table.add_row("a step of one surrogate, share of that speed", f"{plain / one:.2f}", ">= 0.5")
@@ -260,7 +260,7 @@ def cluster(quick: bool) -> None:
                 Client(machines) as client,
                 dask.config.set(scheduler=client),
             ):
-                lazy = [load(f"{name}/{file}.npy", shape, n // 16) for file, shape in shapes.items()]
+                lazy = [load(f"{name}/{file}.npy", shape, n // 8) for file, shape in shapes.items()]
                 data = dask.persist(*lazy)
                 wait(data)
                 solve(*data, "iterative", max_iter=1)

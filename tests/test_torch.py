@@ -72,7 +72,7 @@ def test_sorting_and_iterating_on_tensors_is_the_same_as_on_small_arrays(seed):
 def test_ranks_and_samples_of_tensors_are_those_of_arrays():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((3000, 2)), rng.integers(-5, 20, 3000).astype(float)
-    arrays = ArrayBlocks(X, y, block_rows=700)
+    arrays = ArrayBlocks(X, y, block_rows=700, n_threads=1)
     tensors = TorchBlocks(on_device(X), on_device(y), block_rows=1100)
     ranks = [0, 5, 700, 1500, 2000]
     cuts = [find_cuts(lambda task, b=b: b.reduce(task, design=False), ranks, 3000) for b in (arrays, tensors)]

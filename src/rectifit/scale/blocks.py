@@ -1,13 +1,13 @@
 """Data as a sequence of blocks of rows, and the one operation on it: reduce.
 
 A pass is `blocks.reduce(task)`: `task` is called with every block and returns a summary, and summaries are
-merged in the order of the blocks. Tasks and summaries are plain picklable objects whose size does not depend
+merged, always in the same order. Tasks and summaries are plain picklable objects whose size does not depend
 on the number of rows, so a pass can run on threads, in other processes or on other machines, and only
 summaries travel.
 
-Tasks use of a block's arrays only what every array library has (products, `where`, comparisons, boolean
-indexing), under the names in `block.xp`. A block of another library overrides `xp` and what makes, reads or
-moves arrays, and all tasks work on it.
+Tasks use of a block's arrays only what the Python array API standard has, under its names, in `block.xp`: of
+NumPy or of `array_api_compat`. A block of another library overrides `xp` and what makes, reads or moves
+arrays, and all tasks work on it.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ import numpy as np
 
 from rectifit.checks import check_array, check_length
 from rectifit.problem import Matrix, Vector
+from rectifit.scale.rows import Space
 
 __all__ = ["ArrayBlocks", "Block", "Blocks", "Summary", "blas_threads", "merge_all", "run_blocks"]
 
 # A block of an array holds about so many numbers, a piece of it, worked on at a time, so many.
-BLOCK, PIECE = 1 << 22, 1 << 18
+BLOCK, PIECE = 1 << 22, 1 << 19
 
 
 class Summary(Protocol):
     """What a task returns for a block."""
 
     def merge(self, other: Self) -> Self:
-        """The summary of both blocks, this one before the other."""
+        """The summary of both blocks."""
         ...
 
 
@@ -62,9 +63,9 @@ class Block:
     def n_rows(self) -> int:
         return int(self.y.shape[0])
 
-    def pieces(self) -> Iterator[Block]:
-        """The block in parts that stay in the processor's cache."""
-        size = self.n_rows if self.X is None else max(1, self.piece_size // max(1, self.X.shape[1]))
+    def pieces(self, n_beside: int = 0) -> Iterator[Block]:
+        """The block in parts that stay in the processor's cache, with so many numbers per row beside X."""
+        size = self.n_rows if self.X is None else self.piece_size // (self.X.shape[1] + n_beside)
         for begin in range(0, self.n_rows, max(size, 1)):
             end = min(begin + size, self.n_rows)
             yield replace(
@@ -80,25 +81,51 @@ class Block:
         """Numbers of X in a piece."""
         return PIECE
 
-    def columns(self, scale: Vector, fit_intercept: bool) -> Any:
+    def matrix(self, space: Space) -> Any:
+        """Rows sqrt(w) x in float64: X itself where that is what it holds."""
+        if self.w is None and self.is_plain:
+            return self.X
+        A = space("matrix", tuple(self.X.shape))
+        if self.w is None:
+            A[...] = self.X
+            return A
+        return self.xp.multiply(self.X, self.root_weight[:, None], out=A)
+
+    def columns(self, scale: Vector, fit_intercept: bool, space: Space) -> Any:
         """Rows sqrt(w) [x, 1] in float64, column j times scale[j]."""
         m, p = self.X.shape
-        A = np.empty((m, p + int(fit_intercept)))
-        np.multiply(self.X, scale[:p], out=A[:, :p])
-        A[:, p:] = scale[p:]
+        A = space("columns", (m, p + int(fit_intercept)))
+        A[:, :p] = self.X
+        A[:, p:] = 1.0
+        A *= self.lift(scale)
         if self.w is not None:
             A *= self.root_weight[:, None]
         return A
 
     @property
     def root_weight(self) -> Any:
-        """Square roots of the weights, in float64."""
+        """Square roots of the weights, or ones, in float64."""
+        if self.w is None:
+            return self.xp.ones_like(self.y, dtype=self.xp.float64)
         return self.xp.sqrt(self.lift(self.w))
 
     def outcomes(self) -> Any:
         """sqrt(w) y in float64."""
         y = self.lift(self.y)
         return y if self.w is None else self.root_weight * y
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether X is float64, row by row."""
+        return bool(self.X.dtype == np.float64 and self.X.flags.c_contiguous)
+
+    def empty(self, shape: int | tuple[int, ...], kind: str) -> Any:
+        """An array with anything in it."""
+        return np.empty(shape, dtype=kind)
+
+    def take(self, array: Any, index: Any, out: Any) -> Any:
+        """array[index] in memory that is there."""
+        return np.take(array, index, axis=0, out=out, mode="clip")
 
     def product(self, left: Any, right: Any) -> Any:
         """left'right, a sum over rows."""

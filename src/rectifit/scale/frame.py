@@ -9,15 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rectifit.problem import Matrix, Vector
 from rectifit.scale.blocks import Block, merge_all
+from rectifit.scale.rows import Rows, Space
 from rectifit.surrogate.rows import NOISE, RESOLVED, WELL_CONDITIONED
 
 __all__ = ["Frame", "Sample", "Survey", "SurveyTask", "join_samples", "make_frame"]
+
+
+# Columns longer than this, or shorter than one over it, are scaled before anything is squared.
+TAME = 1e100
 
 
 class Sample(NamedTuple):
@@ -98,35 +104,36 @@ class SurveyTask:
 
     def __call__(self, block: Block) -> Survey:
         """Check the numbers of a block and sum them up."""
-        return merge_all([self._survey(piece) for piece in block.pieces()])
+        space = Space(block)
+        return merge_all([self._survey(piece, space) for piece in block.pieces()])
 
-    def _survey(self, piece: Block) -> Survey:
+    def _survey(self, piece: Block, space: Space) -> Survey:
         xp, p = piece.xp, piece.X.shape[1]
         for name, values in (("X", piece.X), ("y", piece.y), ("sample_weight", piece.w)):
-            if values is not None and not bool(xp.isfinite(values).all()):
-                found = "NaN" if bool(xp.isnan(values).any()) else "an infinite value"
+            if values is not None and not bool(xp.all(xp.isfinite(values))):
+                found = "NaN" if bool(xp.any(xp.isnan(values))) else "an infinite value"
                 raise ValueError(f"{name} contains {found}; all entries must be finite")
-        if piece.w is not None and not bool((piece.w >= 0.0).all()):
+        if piece.w is not None and not bool(xp.all(piece.w >= 0.0)):
             raise ValueError("sample_weight has a negative entry; weights must be non-negative")
-        A = piece.columns(np.ones(p + int(self.fit_intercept)), self.fit_intercept)
+        A = piece.columns(np.ones(p + int(self.fit_intercept)), self.fit_intercept, space)
         v = piece.outcomes()
-        largest = np.asarray(piece.lower(xp.amax(xp.abs(A), 0)), dtype=np.float64)
-        top = float(xp.amax(xp.abs(v), 0))
-        A = A * piece.lift(1.0 / np.where(largest > 0.0, largest, 1.0))
+        largest = piece.lower(xp.maximum(xp.max(A, axis=0), -xp.min(A, axis=0)))
+        top = float(xp.max(xp.abs(v)))
+        A *= piece.lift(1.0 / np.where(largest > 0.0, largest, 1.0))
         v = v * (1.0 / top) if top > 0.0 else v
         weighted = v == v if piece.w is None else piece.w > 0.0
         positive = (v > 0.0) & weighted
         squares = v * v
         return Survey(
             piece.n_rows,
-            int(weighted.sum()),
-            int(positive.sum()),
+            int(xp.sum(weighted)),
+            int(xp.sum(positive)),
             largest,
             top,
             piece.lower(piece.product(A, A)),
             piece.lower(v @ A),
-            float(squares.sum()),
-            float((squares * (v <= 0.0)).sum()),
+            float(xp.sum(squares)),
+            float(xp.sum(squares[v <= 0.0])),
             self._sample(piece),
         )
 
@@ -134,7 +141,7 @@ class SurveyTask:
         index = piece.row_numbers()
         # Never empty: the first row is always in it.
         chosen = (_hash(index) < self.share * 2.0**53) | (index == 0)
-        if not bool(chosen.any()):
+        if not bool(piece.xp.any(chosen)):
             return []
         # Rows are copied: a view would keep the block.
         return [
@@ -181,12 +188,26 @@ class Frame:
     def n_directions(self) -> int:
         return int(self.T.shape[1])
 
-    def rows(self, piece: Block) -> tuple[Any, Any]:
+    def rows(self, piece: Block, space: Space) -> tuple[Rows, Any]:
         """Rows z and outcomes v of a piece."""
-        v = piece.outcomes() * (1.0 / self.scale)
+        xp, v = piece.xp, piece.outcomes() * (1.0 / self.scale)
+        if self.is_tame:
+            assert self.diagonal is not None
+            edge = xp.stack([*([piece.root_weight] if self.fit_intercept else []), v], axis=1)
+            return Rows(piece, space, piece.matrix(space), edge, self.diagonal), v
         if self.diagonal is not None:
-            return piece.columns(self.diagonal, self.fit_intercept), v
-        return piece.columns(np.ones(self.T.shape[0]), self.fit_intercept) @ piece.lift(self.T), v
+            Z = piece.columns(self.diagonal, self.fit_intercept, space)
+        else:
+            A = piece.columns(np.ones(self.T.shape[0]), self.fit_intercept, space)
+            Z = xp.matmul(A, piece.lift(self.T), out=space("rows", (piece.n_rows, self.n_directions)))
+        return Rows(piece, space, Z, v[:, None], np.ones(self.n_directions)), v
+
+    @cached_property
+    def is_tame(self) -> bool:
+        """Whether columns are only scaled, and squares are finite before that too."""
+        return self.diagonal is not None and bool(
+            (self.diagonal > 1.0 / TAME).all() and (self.diagonal < TAME).all()
+        )
 
     def coefficients(self, gamma: Vector) -> tuple[Vector, float]:
         """Coefficients and intercept of a point."""
@@ -219,12 +240,10 @@ class _GramTask:
     frame: Frame
 
     def __call__(self, block: Block) -> _Gram:
-        q = self.frame.n_directions
-        gram = np.zeros((q, q))
-        for piece in block.pieces():
-            Z, _ = self.frame.rows(piece)
-            gram += piece.lower(piece.product(Z, Z))
-        return _Gram(gram)
+        space = Space(block)
+        return merge_all(
+            [_Gram(self.frame.rows(piece, space)[0].moments()[:-1, :-1]) for piece in block.pieces()]
+        )
 
 
 def make_frame(

@@ -47,6 +47,11 @@ class BlockSearch(Search):
         """The solver of all surrogates."""
         return BlockSolver(self.problem, self.n_threads, self.glance)
 
+    @property
+    def is_dead(self) -> bool:
+        """Whether nothing better than the zero function is known, but for rounding."""
+        return self.at is None or self.at.objective >= (1.0 - DEAD) * self.problem.total
+
     def evaluate(self, beta: Vector, intercept: float) -> Point:
         """The true objective of a candidate, by one pass."""
         return Point(beta, intercept, np.empty(0), self.problem.objective(beta, intercept))
@@ -111,7 +116,7 @@ def solve_splits(search: BlockSearch, n_splits: int) -> list[Found]:
     # Without active samples every piece is smallest at u <= 0.
     zero = np.zeros(problem.frame.n_directions)
     loss = allowance(problem.n_samples, total)
-    answers[NONE] = Found(NONE, zero, total, loss, total, 0.0, 0.0, 0, 0, True)
+    answers[NONE] = Found(NONE, zero, total, loss, total, 0.0, 0, 0, True)
     found = [answers[rule] for rule in rules]
     search.gather(found)
     return found
@@ -165,7 +170,7 @@ class BlockIterative:
     def run(self, search: BlockSearch) -> Stop:
         """Follow the steps from the best point so far."""
         # From the zero function nothing follows, so least squares is the start there too.
-        if search.at is None or search.at.objective >= (1.0 - DEAD) * search.problem.total:
+        if search.at is None or search.is_dead:
             start = search.look([search.problem.least_squares()])[0]
             search.keep(start)
             return follow(search, [start], self.max_iter, self.tol)

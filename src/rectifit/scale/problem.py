@@ -12,6 +12,7 @@ from rectifit.checks import check_number
 from rectifit.problem import Vector
 from rectifit.scale.blocks import Block, Blocks, S
 from rectifit.scale.frame import SurveyTask, join_samples, make_frame
+from rectifit.scale.rows import Space
 from rectifit.scale.sweep import Above, Probe, Rule, Sweep, Swept
 from rectifit.surrogate.bound import solve_gram
 
@@ -111,9 +112,9 @@ class BlockProblem:
                 self._on_pass(self.n_passes)
         return self.blocks.reduce(task, design=design)
 
-    def sweep(self, probes: list[Probe], cap: int = 0) -> Swept:
+    def sweep(self, probes: list[Probe]) -> Swept:
         """One pass at some points."""
-        return self.reduce(Sweep(self.frame, tuple(probes), cap))
+        return self.reduce(Sweep(self.frame, tuple(probes)))
 
     def least_squares(self) -> Vector:
         """Working coordinates of the linear least-squares fit, ridge included."""
@@ -135,7 +136,7 @@ class BlockProblem:
         if isinstance(active, Above):
             active = Above((self.frame.T @ active.gamma) / plain.unit, active.zero)
         probe = Probe(plain.from_coefficients(beta, intercept), active, -1.0)
-        value = float(self.reduce(Sweep(plain, (probe,), 0)).values[0])
+        value = float(self.reduce(Sweep(plain, (probe,))).values[0])
         return value * self.frame.scale**2 + float(self.alpha * np.square(beta).sum())
 
 
@@ -155,11 +156,10 @@ class _ObjectiveTask:
     intercept: float
 
     def __call__(self, block: Block) -> _Sum:
-        total = 0.0
+        total, space = 0.0, Space(block)
         for piece in block.pieces():
-            A = piece.columns(np.ones(self.beta.size), False)
-            u = A @ piece.lift(self.beta)
-            u = u + (self.intercept if piece.w is None else self.intercept * piece.root_weight)
+            u = piece.matrix(space) @ piece.lift(self.beta)
+            u += self.intercept if piece.w is None else self.intercept * piece.root_weight
             r = u * (u > 0.0) - piece.outcomes()
             total += float(r @ r)
         return _Sum(total)

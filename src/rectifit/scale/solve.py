@@ -84,7 +84,7 @@ def solve_blocks(
             search.best = search.evaluate(*problem.frame.coefficients(search.at.gamma))
         stopped = search.run(stages)
         solution = search.solution(method, stopped)
-    if search.at is None or search.at.highest <= 0.0:
+    if search.at is None or search.is_dead:
         warn_of_dead_fit(problem.survey.n_positive, 0.0, stacklevel=4)
     return solution
 

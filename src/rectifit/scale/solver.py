@@ -25,9 +25,11 @@ import numpy as np
 from rectifit import pieces
 from rectifit.parallel import workers
 from rectifit.problem import ROUNDING, Mask, Matrix, Problem, Vector
+from rectifit.scale.band import Near
 from rectifit.scale.blocks import Block, blas_threads
 from rectifit.scale.problem import BlockProblem
-from rectifit.scale.sweep import Above, Near, Probe, Rule, Swept
+from rectifit.scale.rows import Space
+from rectifit.scale.sweep import Above, Probe, Rule, Swept
 from rectifit.surrogate import SurrogateSolver
 from rectifit.surrogate.bound import allowance, fenchel_gap, mend_slopes, solve_gram
 
@@ -67,7 +69,6 @@ class Found:
     value, loss : F_I there, and how far its minimum can lie below
     objective : L there
     largest : largest |u|
-    highest : largest u
     n_changed : see `rectifit.scale.sweep.Swept`
     n_turns, converged : passes, and whether value and bound agree
     ahead : what the last pass has seen of the surrogate that the iterative method goes on with from here
@@ -79,7 +80,6 @@ class Found:
     loss: float
     objective: float
     largest: float
-    highest: float
     n_changed: int
     n_turns: int
     converged: bool
@@ -101,7 +101,6 @@ def see(problem: BlockProblem, probe: Probe, swept: Swept, line: int) -> Found:
         loss=math.inf,
         objective=float(swept.objectives[line]) + penalty,
         largest=max(float(swept.highest[line]), -float(swept.lowest[line])),
-        highest=float(swept.highest[line]),
         n_changed=int(swept.n_changed[line]),
         n_turns=0,
         converged=False,
@@ -175,7 +174,8 @@ class BlockSolver:
         self.n_threads = n_threads or blas_threads()
         sample = problem.sample
         block = Block(sample.X, sample.y, sample.w, 0)
-        self._Z, self._v = problem.frame.rows(block)
+        rows, self._v = problem.frame.rows(block, Space(block))
+        self._Z = rows.dense()
         self._moves = (self._Z != 0.0).any(axis=1)
         self._solved: dict[int, tuple[Rule, Vector]] = {}
 
@@ -237,15 +237,15 @@ class BlockSolver:
         places = []
         for ask in asks:
             places.append(len(probes))
-            probes.append(Probe(ask.gamma, ask.rule, ask.width))
+            probes.append(Probe(ask.gamma, ask.rule, ask.width, self._cap(ask)))
             ask.ahead = None
             if ahead and ask.is_last and ask.best is not None:
                 following = Above(ask.gamma, ask.best.zero)
                 probes.append(probes[-1]._replace(rule=following))
-        swept = self.problem.sweep(probes, cap=max(2 * self._target(ask.turn) for ask in asks))
+        swept = self.problem.sweep(probes)
         views = [
-            self._view(probe, swept, gram, e)
-            for e, (probe, gram) in enumerate(zip(probes, swept.gram(), strict=True))
+            self._view(probe, swept, far, e)
+            for e, (probe, far) in enumerate(zip(probes, swept.far(), strict=True))
         ]
         if self._on_pass is not None:
             self._on_pass([views[place].seen for place in places])
@@ -253,14 +253,15 @@ class BlockSolver:
             ask.ahead = views[place + 1] if after - place == 2 else None
         return [views[place] for place in places]
 
-    def _view(self, probe: Probe, swept: Swept, gram: Matrix, line: int) -> View:
+    def _view(self, probe: Probe, swept: Swept, far: Matrix, line: int) -> View:
         """What the pass has seen of one surrogate."""
         problem, seen = self.problem, see(self.problem, probe, swept, line)
+        gram = far[:-1, :-1] + problem.ridge
         return View(
             seen,
             probe.width,
-            2.0 * (swept.slopes[line] + problem.ridge @ probe.gamma),
-            gram + problem.ridge,
+            2.0 * (gram @ probe.gamma - far[:-1, -1]),
+            gram,
             2.0 * swept.band_slopes[line],
             swept.band_grams[line],
             float(swept.band_gaps[line]),
@@ -366,16 +367,30 @@ class BlockSolver:
         wanted = max(NEAR_LEAST, NEAR_FACTOR * q) * 2 ** max(0, turn - DOUBLING)
         return int(min(wanted, max(NEAR_MOST // q, 10 * q)))
 
+    def _cap(self, ask: Ask) -> int:
+        """Near rows that are brought back: none where the sample says that there are too many."""
+        cap = 2 * self._target(ask.turn)
+        n_near = int((self._distances(ask.gamma)[self._kinked(ask.rule)] <= ask.width).sum())
+        too_many = n_near >= TELLING and n_near * self.problem.n_samples > 1.5 * cap * self._v.size
+        return 0 if too_many else cap
+
+    def _distances(self, gamma: Vector) -> Vector:
+        """How far rows of the sample are from their kinks."""
+        return np.asarray(np.abs(self._Z @ gamma - 2.0 * np.maximum(self._v, 0.0)))
+
+    def _kinked(self, rule: Rule) -> Mask:
+        """Rows of the sample that have a kink and may cross it."""
+        return np.asarray(~self._active(rule) & self._moves)
+
     def _width(self, rule: Rule, start: Start, n_near: int) -> float:
         """The distance from their kinks up to which rows are near: so many rows, or all that may cross."""
         n, m = self.problem.n_samples, self._v.size
         if n <= n_near:
             return math.inf
-        kink = 2.0 * np.maximum(self._v, 0.0)
-        distance = np.abs(self._Z @ start.gamma - kink)
-        kinked = np.sort(distance[~self._active(rule) & self._moves])
+        distances = self._distances(start.gamma)
+        kinked = np.sort(distances[self._kinked(rule)])
         if kinked.size == 0:
-            return max(float(distance.max()), NARROWEST)
+            return max(float(distances.max()), NARROWEST)
         expected = n_near * m / n
         if expected >= TELLING:
             width = float(kinked[min(int(expected), kinked.size - 1)])

@@ -4,13 +4,11 @@ A probe asks for one surrogate F_I at one point gamma. Kinked rows within `width
 others far. A pass returns per probe
 
 * the values of F_I and of the true objective L (without ridge), and the range of u;
-* slope and Gram matrix of the far rows on their quadratic: around the point they are one quadratic;
-* the near rows themselves, unless there are more than `cap`;
-* what the near rows are with their kinks smoothed: the slope rises from 0 to 2 (c + h - y), not at c at once
-  but linearly over [c - h, c + h], h = width. Slope, curvature and sum of the Fenchel gaps of these slopes.
+* the moments of the far rows on their quadratic: around the point they are one quadratic;
+* the near rows themselves, unless they are too many, and what they are with their kinks smoothed.
 
-Gram matrices of neighbouring probes differ in few rows and are accumulated as differences, so that all splits
-of the sorting method together cost little more than one X'X.
+Moments of neighbouring probes differ in few rows and are accumulated as differences, so that all splits of
+the sorting method together cost little more than one X'X.
 """
 
 from __future__ import annotations
@@ -22,11 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifit.problem import Matrix, Vector
+from rectifit.scale.band import Band, Near, join_near
 from rectifit.scale.blocks import Block
 from rectifit.scale.frame import Frame
 from rectifit.scale.ranks import Cut
+from rectifit.scale.rows import Moments, Rows, Space
 
-__all__ = ["Above", "Near", "Probe", "Rule", "Sweep", "Swept", "active_rows"]
+__all__ = ["Above", "Probe", "Rule", "Sweep", "Swept"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,31 +42,27 @@ Rule = Cut | Above
 
 
 class Probe(NamedTuple):
-    """A surrogate, a point, and the distance from their kinks up to which rows are near; below 0: none is."""
+    """A surrogate, a point, and the distance from their kinks up to which rows are near; below 0: none is.
+
+    Near rows are brought back unless there are more than `cap`.
+    """
 
     gamma: Vector
     rule: Rule
     width: float
-
-
-class Near(NamedTuple):
-    """Rows near their kinks: z, outcome v and pre-activation u; the kink is at 2 max(v, 0)."""
-
-    Z: Matrix
-    v: Vector
-    u: Vector
+    cap: int = 0
 
 
 @dataclass(frozen=True)
 class Swept:
-    """Sums over rows, one line per probe; `grams` are differences from the next probe's.
+    """Sums over rows, one line per probe; `moments` are differences from the next probe's.
 
     Attributes
     ----------
     values, objectives : F_I and L
     highest, lowest : range of u
-    slopes, grams : Z'(u - v) and Z'Z over the far rows on their quadratic
-    band_slopes, band_grams, band_gaps : of the near rows, smoothed: half of slope and curvature, Fenchel gaps
+    moments : [Z, v]'[Z, v] over the far rows on their quadratic
+    band_slopes, band_grams, band_gaps : of the near rows, smoothed (see `rectifit.scale.band`)
     n_near, near : their number, and the rows, or None where there are too many
     n_changed : of a rule `Above`, the positive samples that are active here and not there, or the reverse
     """
@@ -75,41 +71,40 @@ class Swept:
     objectives: Vector
     highest: Vector
     lowest: Vector
-    slopes: Matrix
-    grams: npt.NDArray[np.float64]
+    moments: npt.NDArray[np.float64]
     band_slopes: Matrix
     band_grams: npt.NDArray[np.float64]
     band_gaps: Vector
     n_changed: Vector
     n_near: Vector
     near: tuple[tuple[Near, ...] | None, ...]
-    cap: int
+    caps: tuple[int, ...]
 
     def merge(self, other: Swept) -> Swept:
         """Sums, extremes, and the near rows of both."""
-        total: dict[str, Any] = {"cap": self.cap}
+        total: dict[str, Any] = {"caps": self.caps}
         for field in fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
             if field.name == "highest":
                 total[field.name] = np.maximum(mine, theirs)
             elif field.name == "lowest":
                 total[field.name] = np.minimum(mine, theirs)
-            elif field.name not in ("near", "cap"):
+            elif field.name not in ("near", "caps"):
                 total[field.name] = mine + theirs
         total["near"] = tuple(
-            None if a is None or b is None or n > self.cap else a + b
-            for a, b, n in zip(self.near, other.near, total["n_near"], strict=True)
+            None if a is None or b is None or n > cap else a + b
+            for a, b, n, cap in zip(self.near, other.near, total["n_near"], self.caps, strict=True)
         )
         return Swept(**total)
 
     def __getstate__(self) -> dict[str, Any]:
         # Few large arrays travel faster than many small ones.
-        near = tuple(parts and (_join(parts),) for parts in self.near)
+        near = tuple(parts and (join_near(parts),) for parts in self.near)
         return self.__dict__ | {"near": near}
 
-    def gram(self) -> npt.NDArray[np.float64]:
-        """Gram matrices from their differences."""
-        return np.cumsum(self.grams[::-1], axis=0)[::-1]
+    def far(self) -> npt.NDArray[np.float64]:
+        """Moments of the far rows, from their differences."""
+        return np.cumsum(self.moments[::-1], axis=0)[::-1]
 
     def near_rows(self, line: int, n_directions: int) -> Near | None:
         """The near rows of a probe in one piece."""
@@ -118,16 +113,12 @@ class Swept:
             return None
         if not parts:
             return Near(np.empty((0, n_directions)), np.empty(0), np.empty(0))
-        return _join(parts)
+        return join_near(parts)
 
 
-def _join(parts: tuple[Near, ...]) -> Near:
-    return Near(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-
-def active_rows(rules: tuple[Rule, ...], U: Any, v: Any, start: int, scale: float, refs: Any) -> Any:
+def mark_active(active: Any, rules: tuple[Rule, ...], v: Any, start: int, scale: float, refs: Any) -> None:
     """Active rows of a piece, one line per rule; `refs` are the pre-activations at the rules' points."""
-    active, ref = U > 0.0, 0
+    ref = 0
     for line, rule in enumerate(rules):
         if isinstance(rule, Cut):
             cut = rule.value / scale
@@ -139,7 +130,6 @@ def active_rows(rules: tuple[Rule, ...], U: Any, v: Any, start: int, scale: floa
             active[line] = refs[ref] > rule.zero
             ref += 1
     active &= v > 0.0
-    return active
 
 
 @dataclass(frozen=True)
@@ -148,108 +138,88 @@ class Sweep:
 
     frame: Frame
     probes: tuple[Probe, ...]
-    cap: int
 
     def __call__(self, block: Block) -> Swept:
         """Add up the pieces of a block."""
-        k, q = len(self.probes), self.frame.n_directions
-        total = _Totals(k, q, self.cap)
+        k, q, space = len(self.probes), self.frame.n_directions, Space(block)
+        total = _Totals(self.probes, q)
         points = [probe.gamma for probe in self.probes]
         points += [probe.rule.gamma for probe in self.probes if isinstance(probe.rule, Above)]
-        gammas = block.lift(np.array(points))
-        widths = block.lift(np.array([[probe.width] for probe in self.probes]))
-        for piece in block.pieces():
-            self._add(total, piece, gammas, widths)
+        gammas, widths = np.array(points), block.lift(np.array([[probe.width] for probe in self.probes]))
+        for piece in block.pieces(len(points) + 2 * k):
+            rows, v = self.frame.rows(piece, space)
+            self._add(total, rows, v, gammas, widths)
         return total.finish()
 
-    def _add(self, total: _Totals, piece: Block, gammas: Any, widths: Any) -> None:
-        xp, k, rules = piece.xp, len(self.probes), tuple(probe.rule for probe in self.probes)
-        Z, v = self.frame.rows(piece)
-        V = gammas @ Z.T
-        U, refs = V[:k], V[k:]
-        active = active_rows(rules, U, v, piece.start, self.frame.scale, refs)
+    def _add(self, total: _Totals, rows: Rows, v: Any, gammas: Matrix, widths: Any) -> None:
+        piece, space, xp = rows.piece, rows.space, rows.piece.xp
+        k, rules = len(self.probes), tuple(probe.rule for probe in self.probes)
+        V = rows.times(gammas)
+        U, shape = V[:k], (k, v.shape[0])
+        active = space("active", shape, "bool")
+        mark_active(active, rules, v, piece.start, self.frame.scale, V[k:])
         kink = 2.0 * v * (v > 0.0)
-        right = active | (kink < U)
-        R = U * right - v
-        near = (xp.abs(U - kink) <= widths) & ~active
-        far = right & ~near
-        on = U > 0.0
-        E = U * on - v
-        total.values += piece.lower(xp.einsum("ij,ij->i", R, R))
-        total.objectives += piece.lower(xp.einsum("ij,ij->i", E, E))
-        total.highest = np.maximum(total.highest, piece.lower(xp.amax(U, 1)))
-        total.lowest = np.minimum(total.lowest, piece.lower(xp.amin(U, 1)))
-        total.slopes += piece.lower(piece.product((R * far).T, Z))
-        self._add_grams(total, piece, Z, far)
-        counts = piece.lower(near.sum(1))
-        for line in np.flatnonzero(counts).tolist():
-            chosen = near[line]
-            self._add_near(total, line, Z[chosen], v[chosen], U[line][chosen], piece)
+        right = xp.greater(U, kink, out=space("right", shape, "bool"))
+        right |= active
+        R = xp.subtract(U, kink, out=space("residual", shape))
+        near = xp.less_equal(xp.abs(R, out=R), widths, out=space("near", shape, "bool"))
+        far = xp.logical_not(active, out=space("far", shape, "bool"))
+        near &= far
+        far = xp.logical_not(near, out=far)
+        far &= right
+        total.values += self._squares(U, right, v, R, piece)
+        total.objectives += self._squares(U, xp.greater(U, 0.0, out=right), v, R, piece)
+        total.highest = np.maximum(total.highest, piece.lower(xp.max(U, axis=1)))
+        total.lowest = np.minimum(total.lowest, piece.lower(xp.min(U, axis=1)))
+        for line in np.flatnonzero(piece.lower(xp.any(near, axis=1))).tolist():
+            total.bands[line].add(rows, near[line], U[line])
         for line, rule in enumerate(rules):
             if isinstance(rule, Above):
-                total.n_changed[line] += int((((U[line] > rule.zero) != active[line]) & (v > 0.0)).sum())
+                changed = (U[line] > rule.zero) != active[line]
+                total.n_changed[line] += int(xp.sum(changed & (v > 0.0)))
+        other = xp.logical_not(far, out=right)
+        total.moments.add(k - 1, rows, far[k - 1])
+        for line in range(k - 1):
+            total.moments.add(line, rows, far[line] & other[line + 1])
+            total.moments.add(line, rows, far[line + 1] & other[line], -1.0)
 
     @staticmethod
-    def _add_grams(total: _Totals, piece: Block, Z: Any, far: Any) -> None:
-        k = far.shape[0]
-        first = Z[far[k - 1]]
-        total.grams[k - 1] += piece.lower(piece.product(first, first))
-        if k == 1:
-            return
-        enter, leave = far[:-1] & ~far[1:], far[1:] & ~far[:-1]
-        for line in range(k - 1):
-            rows = Z[enter[line]]
-            total.grams[line] += piece.lower(piece.product(rows, rows))
-            rows = Z[leave[line]]
-            if rows.shape[0] > 0:
-                total.grams[line] -= piece.lower(piece.product(rows, rows))
-
-    def _add_near(self, total: _Totals, line: int, Z: Any, v: Any, u: Any, piece: Block) -> None:
-        xp, h = piece.xp, self.probes[line].width
-        # Zero rows never move, and stay on their constants.
-        moves = (Z != 0.0).any(1)
-        if not bool(moves.all()):
-            Z, v, u = Z[moves], v[moves], u[moves]
-        total.n_near[line] += Z.shape[0]
-        rows = total.near[line]
-        if total.n_near[line] > self.cap:
-            total.near[line] = None
-        elif rows is not None:
-            rows.append(Near(*(np.array(piece.lower(a)) for a in (Z, v, u))))
-        if h == np.inf:
-            return
-        kink = 2.0 * v * (v > 0.0)
-        jump = 2.0 * (kink - v)
-        curvature = (0.25 / h) * (jump + 2.0 * h)
-        half = curvature * (u - kink + h)
-        slope = 2.0 * half
-        conjugate = xp.where(slope > jump, (0.25 * slope + v) * slope, slope * kink - v * v)
-        residual = u * (u > kink) - v
-        total.band_gaps[line] += float((residual * residual + conjugate - slope * u).sum())
-        total.band_slopes[line] += piece.lower(half @ Z)
-        total.band_grams[line] += piece.lower(piece.product((Z.T * curvature).T, Z))
+    def _squares(U: Any, on: Any, v: Any, out: Any, piece: Block) -> Any:
+        """Sums of (u on - v)^2, line by line."""
+        R = piece.xp.multiply(U, on, out=out)
+        R -= v
+        return piece.lower(piece.xp.vecdot(R, R))
 
 
 class _Totals:
     """Sums while the pieces of a block are added up."""
 
-    def __init__(self, k: int, q: int, cap: int) -> None:
+    def __init__(self, probes: tuple[Probe, ...], q: int) -> None:
+        k = len(probes)
         self.values = np.zeros(k)
         self.objectives = np.zeros(k)
         self.highest = np.full(k, -np.inf)
         self.lowest = np.full(k, np.inf)
-        self.slopes = np.zeros((k, q))
-        self.grams = np.zeros((k, q, q))
-        self.band_slopes = np.zeros((k, q))
-        self.band_grams = np.zeros((k, q, q))
-        self.band_gaps = np.zeros(k)
+        self.moments = Moments(k, q)
+        self.bands = [Band(f"near {e}", q, probe.width, probe.cap) for e, probe in enumerate(probes)]
         self.n_changed = np.zeros(k)
-        self.n_near = np.zeros(k)
-        self.near: list[list[Near] | None] = [[] for _ in range(k)]
-        self.cap = cap
+        self.caps = tuple(probe.cap for probe in probes)
 
     def finish(self) -> Swept:
         """The same as a summary."""
-        near = tuple(None if rows is None else tuple(rows) for rows in self.near)
-        sums = {name: value for name, value in vars(self).items() if name != "near"}
-        return Swept(near=near, **sums)
+        for band in self.bands:
+            band.finish()
+        return Swept(
+            values=self.values,
+            objectives=self.objectives,
+            highest=self.highest,
+            lowest=self.lowest,
+            moments=self.moments.finish(),
+            band_slopes=np.array([band.slope for band in self.bands]),
+            band_grams=np.array([band.gram for band in self.bands]),
+            band_gaps=np.array([band.gap for band in self.bands]),
+            n_changed=self.n_changed,
+            n_near=np.array([float(band.n_near) for band in self.bands]),
+            near=tuple(None if band.near is None else tuple(band.near) for band in self.bands),
+            caps=self.caps,
+        )

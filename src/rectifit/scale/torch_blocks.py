@@ -13,15 +13,24 @@ import numpy as np
 
 from rectifit.checks import check_array, check_length, is_tensor, to_numpy
 from rectifit.interchange import import_torch
-from rectifit.problem import Vector
 from rectifit.scale.blocks import Block, Blocks, S
 
 __all__ = ["TorchBlock", "TorchBlocks"]
 
 # Numbers of X in a piece: on an accelerator about 2 GB in float64, on a processor as much as its cache holds.
-PIECE, PIECE_ON_HOST = 1 << 28, 1 << 18
+PIECE, PIECE_ON_HOST = 1 << 28, 1 << 19
 # Products of tall matrices are sums over parts of so many rows, which keep the whole device busy.
 PART = 1 << 13
+
+
+def import_namespace() -> Any:
+    """Torch under the names of the array API standard."""
+    import_torch()
+    try:
+        import array_api_compat.torch
+    except ImportError:
+        raise ImportError("tensors need array-api-compat: pip install 'rectifit[torch]'") from None
+    return array_api_compat.torch
 
 
 class TorchBlock(Block):
@@ -29,24 +38,26 @@ class TorchBlock(Block):
 
     @property
     def xp(self) -> Any:
-        """The namespace of the tensors."""
-        return import_torch()
+        """The namespace of the tensors, with the names of the array API standard."""
+        return import_namespace()
 
     @property
     def piece_size(self) -> int:
         """Numbers of X in a piece."""
         return PIECE_ON_HOST if self.y.device.type == "cpu" else PIECE
 
-    def columns(self, scale: Vector, fit_intercept: bool) -> Any:
-        """Rows sqrt(w) [x, 1] in float64, column j times scale[j]."""
-        torch, factor = self.xp, self.lift(scale)
-        m, p = self.X.shape
-        A = torch.empty((m, p + int(fit_intercept)), dtype=torch.float64, device=self.y.device)
-        torch.mul(self.X, factor[:p], out=A[:, :p])
-        A[:, p:] = factor[p:]
-        if self.w is not None:
-            A *= self.root_weight[:, None]
-        return A
+    @property
+    def is_plain(self) -> bool:
+        """Whether X is float64, row by row."""
+        return bool(self.X.dtype == self.xp.float64 and self.X.is_contiguous())
+
+    def empty(self, shape: int | tuple[int, ...], kind: str) -> Any:
+        """A tensor with anything in it, on the device of the block."""
+        return self.xp.empty(shape, dtype=getattr(self.xp, kind), device=self.y.device)
+
+    def take(self, array: Any, index: Any, out: Any) -> Any:
+        """array[index] in memory that is there."""
+        return self.xp.index_select(array, 0, index, out=out)
 
     def product(self, left: Any, right: Any) -> Any:
         """left'right as the sum of the products of many parts."""

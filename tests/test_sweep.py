@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from rectifit import pieces
+from rectifit.scale import ArrayBlocks, BlockProblem
+from rectifit.scale.methods import ALL
+from rectifit.scale.ranks import Cut
+from rectifit.scale.sweep import Above, Probe
+
+
+@pytest.mark.parametrize("held", [1, 40, 200, 1 << 17])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_pass_is_the_sums_that_it_stands_for(seed, held, monkeypatch):
+    # However many rows are held before they are multiplied, however large the pieces are.
+    rng = np.random.default_rng(seed)
+    n, p = 400, 4
+    X = rng.standard_normal((n, p)) * ([1.0, 1e3, 1e-3, 1.0] if seed != 4 else 1e120)
+    X[rng.random(n) < 0.05] = 0.0
+    y = rng.standard_normal(n) * 3.0
+    w = rng.integers(0, 3, n).astype(float) if seed % 2 else None
+    intercept = seed % 3 != 0
+    monkeypatch.setattr("rectifit.scale.rows.HELD", held)
+    monkeypatch.setattr("rectifit.scale.rows.FEWEST", 1 if held == 1 else 8)
+    monkeypatch.setattr("rectifit.scale.blocks.PIECE", 600)
+    problem = BlockProblem(ArrayBlocks(X, y, w, block_rows=300), fit_intercept=intercept)
+    frame, q = problem.frame, problem.frame.n_directions
+    assert frame.is_tame == (seed != 4)
+    here = problem.least_squares()
+    points = [here, here + 0.3 * rng.standard_normal(q), rng.standard_normal(q)]
+    rules = [Cut(float(np.median(y)), 0), ALL, Above(points[0], 0.0)]
+    widths = [0.2, 0.05, 1.0]
+    probes = [Probe(g, rule, h, 50) for g, rule, h in zip(points, rules, widths, strict=True)]
+    swept = problem.sweep(probes)
+    root = np.ones(n) if w is None else np.sqrt(w)
+    columns = np.column_stack([X, np.ones(n)]) if intercept else X
+    Z, v = (root[:, None] * columns) @ frame.T, root * y / frame.scale
+    kink = 2.0 * np.maximum(v, 0.0)
+    actives = [(root * y > np.median(y)), v > 0.0, Z @ points[0] > 0.0]
+    for e, (probe, active, far) in enumerate(zip(probes, actives, swept.far(), strict=True)):
+        u, on = Z @ probe.gamma, active & (v > 0.0)
+        near = ~on & (np.abs(u - kink) <= probe.width)
+        right = on | (u > kink)
+        assert swept.values[e] == pytest.approx(np.square(np.where(right, u, 0.0) - v).sum(), rel=1e-12)
+        assert swept.objectives[e] == pytest.approx(np.square(np.maximum(u, 0.0) - v).sum(), rel=1e-12)
+        C = np.column_stack([Z, v])[right & ~near]
+        np.testing.assert_allclose(far, C.T @ C, rtol=1e-9, atol=1e-11 * np.trace(far))
+        moving = near & (Z != 0.0).any(axis=1)
+        assert swept.n_near[e] == moving.sum()
+        rows = swept.near_rows(e, q)
+        assert (rows is None) == (moving.sum() > 50)
+        if rows is not None:
+            order = np.lexsort(rows.Z.T), np.lexsort(Z[moving].T)
+            np.testing.assert_allclose(rows.Z[order[0]], Z[moving][order[1]], rtol=1e-12)
+            np.testing.assert_allclose(rows.u[order[0]], u[moving][order[1]], rtol=1e-9, atol=1e-12)
+        # Smoothed: the slope rises linearly over the width on both sides of the kink.
+        h, k, t = probe.width, kink[moving], v[moving]
+        rise = (k + h - t) / h
+        half = 0.5 * rise * (u[moving] - k + h)
+        np.testing.assert_allclose(swept.band_slopes[e], half @ Z[moving], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(
+            swept.band_grams[e], (Z[moving].T * rise * 0.5) @ Z[moving], rtol=1e-9, atol=1e-11
+        )
+        gaps = [
+            pieces.value(u[moving], t, k),
+            pieces.conjugate(2.0 * half, t, k),
+            -2.0 * half * u[moving],
+        ]
+        assert swept.band_gaps[e] == pytest.approx(float(np.sum(gaps)), rel=1e-9, abs=1e-11)
