@@ -13,6 +13,7 @@ from scipy import sparse
 from rectifit import Problem, ReLURegressor, solve
 from rectifit.inference import estimate_covariance, marginal_effects, prediction_interval, summarise
 from rectifit.scale import ArrayBlocks, open_parquet
+from rectifit.scale import problem as block_problem
 from rectifit.scale.blocks import Block
 
 KINDS = ["nonrobust", "HC0", "HC1", "HC2", "HC3"]
@@ -213,3 +214,21 @@ def test_the_bootstrap_needs_the_rows():
     blocks, _, _ = fit_both("plain")
     with pytest.raises(ValueError, match="bootstrap is 10; it draws from all rows, so for data read in bl"):
         blocks.summary(bootstrap=10)
+
+
+def test_a_report_says_what_its_pictures_are_drawn_from(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    from rectifit.report import write_report
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    y = np.maximum(X @ [1.0, 2.0], 0.0) + rng.normal(size=3000)
+    monkeypatch.setattr(block_problem, "SAMPLE_LEAST", 1000)
+    solution = solve(ArrayBlocks(X, y, block_rows=500), None, "sorting+iterative", alpha=2.0)
+    sample = solution.problem.sampled()
+    assert 900 < sample.n_samples < 1100
+    assert sample.alpha == pytest.approx(2.0 * sample.n_samples / 3000)
+    write_report(solution, tmp_path / "page.html", names=["a", "b"])
+    text = (tmp_path / "page.html").read_text()
+    assert f"Drawn from {sample.n_samples:,} of the 3,000 rows, chosen at random." in text
+    assert "no comparison with other ways to fit: the data are read in blocks" in text

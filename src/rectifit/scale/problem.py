@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rectifit.checks import check_number
-from rectifit.problem import Vector
+from rectifit.problem import Problem, Vector
 from rectifit.scale.blocks import Block, Blocks, S
 from rectifit.scale.frame import SurveyTask, join_samples, make_frame
 from rectifit.scale.sweep import Above, Probe, Rule, Sweep, Swept
@@ -79,6 +79,11 @@ class BlockProblem:
         return self.blocks.n_features
 
     @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.blocks.has_weights
+
+    @property
     def n_columns(self) -> int:
         """Coefficients, the intercept included."""
         return self.n_features + int(self.fit_intercept)
@@ -97,6 +102,14 @@ class BlockProblem:
         """The same: fits of data in blocks have the floor 0."""
         assert floor == 0.0
         return self
+
+    def sampled(self) -> Problem:
+        """The sample as a problem in memory, with as much ridge as is its share."""
+        X, y, w, _ = self.sample
+        share = y.size / self.n_samples
+        return Problem.from_data(
+            X, y, sample_weight=w, fit_intercept=self.fit_intercept, alpha=self.alpha * share
+        )
 
     def non_positive(self) -> tuple[int, float]:
         """Number of samples with y <= 0 and their sum of w y^2."""
