@@ -364,6 +364,7 @@ def assert_alike(found, expected):
         ("--weights", "w", "--covariance", "HC3"),
         ("--no-intercept", "--features", "x2,x0"),
         ("--method", "sorting", "--splits", "4"),
+        ("--floor", "0.5"),
     ],
 )
 def test_several_files_give_what_one_file_gives(files, options):
@@ -410,6 +411,8 @@ def test_a_model_of_several_files_predicts(files, frame, tmp_path):
         (("--missing", "drop"), "--missing drop needs all rows at once"),
         (("--bootstrap", "10"), "--bootstrap needs all rows at once"),
         (("--target-gap", "0.1"), "--target-gap needs all rows at once"),
+        (("--floor", "estimate"), "--floor estimate needs all rows at once"),
+        (("--floor", "1", "--no-intercept"), "with fit_intercept=False it must be 0"),
         (("--k", "2"), "--k needs all rows at once"),
         (("--method", "gd"), "for data read in blocks they are"),
         (("--features", "x0,sky"), "column 'sky' has type"),

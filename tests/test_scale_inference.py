@@ -105,6 +105,21 @@ def test_effects_and_prediction_intervals_are_those_of_data_in_memory(data, at):
         assert_close(ours, theirs)
 
 
+@pytest.mark.parametrize("kind", ["nonrobust", "HC3"])
+def test_known_floors(kind):
+    blocks, memory, X = fit_both("weights", floor=0.3)
+    assert blocks.floor == 0.3
+    found, expected = blocks.summary(covariance=kind), memory.summary(covariance=kind)
+    assert_close(found.std_error, expected.std_error)
+    for name in ("n_samples", "n_active", "n_positive", "notes"):
+        assert getattr(found, name) == getattr(expected, name)
+    for name in ("sigma", "sigma_floor", "r_squared"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9)
+    assert_close(marginal_effects(blocks).std_error, marginal_effects(memory).std_error)
+    for ours, theirs in zip(prediction_interval(blocks, X), prediction_interval(memory, X), strict=True):
+        assert_close(ours, theirs)
+
+
 def test_nothing_is_below_the_floor_where_no_outcome_is():
     blocks, _, X = fit_both("above")
     assert prediction_interval(blocks, X).low.min() == 0.0
@@ -141,7 +156,7 @@ def test_dask(kind):
     chunks = (60, 4)
     with dask.config.set(scheduler="threads"):
         lazy = (da.from_array(X, chunks), da.from_array(y, 60), "sorting+iterative")
-        solution = solve(*lazy, sample_weight=da.from_array(w, 60))
+        solution = solve(*lazy, sample_weight=da.from_array(w, 60), floor=0.2)
         found = solution.summary(covariance=kind)
     memory = replace(solution, problem=Problem.from_data(X, y, sample_weight=w))
     assert_close(found.std_error, memory.summary(covariance=kind).std_error)
@@ -224,8 +239,9 @@ def test_a_report_says_what_its_pictures_are_drawn_from(monkeypatch, tmp_path):
     X = rng.normal(size=(3000, 2))
     y = np.maximum(X @ [1.0, 2.0], 0.0) + rng.normal(size=3000)
     monkeypatch.setattr(block_problem, "SAMPLE_LEAST", 1000)
-    solution = solve(ArrayBlocks(X, y, block_rows=500), None, "sorting+iterative", alpha=2.0)
+    solution = solve(ArrayBlocks(X, y, block_rows=500), None, "sorting+iterative", alpha=2.0, floor=0.5)
     sample = solution.problem.sampled()
+    np.testing.assert_allclose(sample.y, y[solution.problem.sample.index], atol=1e-14)
     assert 900 < sample.n_samples < 1100
     assert sample.alpha == pytest.approx(2.0 * sample.n_samples / 3000)
     write_report(solution, tmp_path / "page.html", names=["a", "b"])

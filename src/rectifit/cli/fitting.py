@@ -12,6 +12,7 @@ from rectifit.cli.options import (
     BOOTSTRAP,
     COVARIANCE,
     DATA,
+    ESTIMATE,
     FLOOR,
     GAP,
     JOBS,
@@ -125,9 +126,14 @@ def fit(
     if is_one:
         table = load_table(data[0], target, weights=weights, **columns)
     else:
-        needs_rows = {"--floor": floor, "--bootstrap": bootstrap, "--one-hot": columns["one_hot"]}
-        needs_rows |= {"--missing drop": columns["missing"] == "drop", "--target-gap": target_gap}
-        needs_rows |= {"--k": k != 1}
+        needs_rows = {
+            "--floor estimate": floor == ESTIMATE,
+            "--bootstrap": bootstrap,
+            "--one-hot": columns["one_hot"],
+            "--missing drop": columns["missing"] == "drop",
+            "--target-gap": target_gap,
+            "--k": k != 1,
+        }
         refuse_options(needs_rows, "needs all rows at once; it is not for several files")
         table = open_files(data, target, columns["features"], weights)
     if target_gap is not None and "exact" not in method.split("+"):

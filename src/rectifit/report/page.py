@@ -115,7 +115,8 @@ def _pictured(solution: Solution) -> tuple[Solution, list[str]]:
     if not isinstance(problem, BlockProblem):
         return solution, []
     sample = problem.sampled()
-    objective = sample.objective(solution.beta, solution.intercept)
+    shifted = sample.shifted(solution.floor)
+    objective = shifted.objective(solution.beta, solution.intercept - solution.floor)
     n, n_drawn = problem.n_samples, sample.n_samples
     drawn = replace(solution, problem=sample, objective=objective)
     return drawn, [f"Drawn from {n_drawn:,} of the {n:,} rows, chosen at random."] * (n_drawn < n)
