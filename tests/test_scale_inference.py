@@ -229,6 +229,10 @@ def test_the_bootstrap_needs_the_rows():
     blocks, _, _ = fit_both("plain")
     with pytest.raises(ValueError, match="bootstrap is 10; it draws from all rows, so for data read in bl"):
         blocks.summary(bootstrap=10)
+    n_passes = blocks.problem.n_passes
+    with pytest.raises(ValueError, match="covariance is 'HC9'"):
+        blocks.summary(covariance="HC9")
+    assert blocks.problem.n_passes == n_passes
 
 
 def test_a_report_says_what_its_pictures_are_drawn_from(monkeypatch, tmp_path):

@@ -18,7 +18,7 @@ from rectifit.problem import Matrix, Vector
 from rectifit.scale.problem import BlockProblem
 from rectifit.solution import Solution
 
-__all__ = ["Covariance", "estimate_covariance"]
+__all__ = ["Covariance", "estimate_covariance", "estimate_with_sums"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,6 @@ def estimate_covariance(
     bootstrap: int | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
-    sides: Sides | None = None,
 ) -> Covariance:
     """The covariance of the estimates; the assumptions are in the documentation of `rectifit.inference`.
 
@@ -75,8 +74,6 @@ def estimate_covariance(
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Threads of the bootstrap; -1: all processors. The result does not depend on it.
-    sides : Sides, optional
-        Sums over the rows, if they were read already.
 
     Examples
     --------
@@ -86,6 +83,17 @@ def estimate_covariance(
     >>> covariance.n_active, covariance.df, round(covariance.sigma, 4)
     (3, 1.0, 0.8165)
     """
+    return estimate_with_sums(solution, kind, bootstrap, random_state, n_jobs)[0]
+
+
+def estimate_with_sums(
+    solution: Solution,
+    kind: str,
+    bootstrap: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> tuple[Covariance, Sides]:
+    """The covariance, and the sums over rows that it was made from."""
     problem = data_of(solution)
     if kind not in KINDS:
         raise ValueError(f"covariance is {kind!r}; it must be one of {', '.join(map(repr, KINDS))}")
@@ -95,7 +103,7 @@ def estimate_covariance(
         raise ValueError(
             f"bootstrap is {bootstrap!r}; it draws from all rows, so for data read in blocks it must be None"
         )
-    sides = sides or read_sides(solution)
+    sides = read_sides(solution)
     n_active, n_floor = sides.above.n_rows, sides.below.n_rows
     main = coefficient_block(sides.above, problem.alpha, kind, partial(sides.meat, True))
     notes, matrix = list(main.notes), main.matrix
@@ -119,7 +127,8 @@ def estimate_covariance(
             f"{sides.n_kinks} {rows} exactly at the kink and {verb} not counted as active; "
             "it does not matter if there are many others"
         )
-    return Covariance(matrix, kind, main.sigma, sigma_floor, main.df, n_active, n_floor, tuple(notes))
+    found = Covariance(matrix, kind, main.sigma, sigma_floor, main.df, n_active, n_floor, tuple(notes))
+    return found, sides
 
 
 def _draw(solution: Solution, n_replicates: int, random_state: Any, n_threads: int) -> Matrix:

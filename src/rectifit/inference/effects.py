@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from rectifit.checks import check_number
-from rectifit.inference.covariance import estimate_covariance
+from rectifit.inference.covariance import estimate_with_sums
 from rectifit.inference.summary import feature_names
-from rectifit.inference.sums import Sides, data_of, read_sides
+from rectifit.inference.sums import Sides, data_of
 from rectifit.inference.tables import MarginalEffects
 from rectifit.problem import Vector
 from rectifit.solution import Solution
@@ -59,10 +59,7 @@ def marginal_effects(
     problem = data_of(solution)
     if at not in ("average", "means"):
         raise ValueError(f"at is {at!r}; it must be 'average' or 'means'")
-    sides = read_sides(solution)
-    found = estimate_covariance(
-        solution, covariance, bootstrap=bootstrap, random_state=random_state, n_jobs=n_jobs, sides=sides
-    )
+    found, sides = estimate_with_sums(solution, covariance, bootstrap, random_state, n_jobs)
     p, active, notes = problem.n_features, sides.share_active, found.notes
     slopes = np.eye(p, len(found.matrix))
     if at == "average":

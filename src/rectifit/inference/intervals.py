@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rectifit.checks import check_design, check_number
-from rectifit.inference.covariance import estimate_covariance
-from rectifit.inference.sums import data_of, read_sides
+from rectifit.inference.covariance import estimate_with_sums
+from rectifit.inference.sums import data_of
 from rectifit.inference.tables import quantile
 from rectifit.problem import Vector
 from rectifit.solution import Solution
@@ -65,8 +65,7 @@ def prediction_interval(
     """
     problem = data_of(solution)
     z = quantile(check_number(level, "level", above=0.0, below=1.0))
-    sides = read_sides(solution)
-    found = estimate_covariance(solution, covariance, sides=sides)
+    found, sides = estimate_with_sums(solution, covariance)
     mean = solution.predict(X)
     table = check_design(X)
     u = np.asarray(table @ solution.beta + solution.intercept)

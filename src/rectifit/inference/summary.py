@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rectifit.checks import check_number
-from rectifit.inference.covariance import estimate_covariance
-from rectifit.inference.sums import data_of, read_sides
+from rectifit.inference.covariance import estimate_with_sums
+from rectifit.inference.sums import data_of
 from rectifit.inference.tables import Summary
 from rectifit.solution import Solution
 
@@ -56,10 +56,7 @@ def summarise(
     """
     problem = data_of(solution)
     level = check_number(level, "level", above=0.0, below=1.0)
-    sides = read_sides(solution)
-    found = estimate_covariance(
-        solution, covariance, bootstrap=bootstrap, random_state=random_state, n_jobs=n_jobs, sides=sides
-    )
+    found, sides = estimate_with_sums(solution, covariance, bootstrap, random_state, n_jobs)
     tail = [solution.intercept] * problem.fit_intercept + [solution.floor] * solution.floor_is_estimated
     ends = ["intercept"] * problem.fit_intercept + ["floor"] * solution.floor_is_estimated
     return Summary(
