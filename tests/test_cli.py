@@ -334,23 +334,110 @@ def test_a_folder_that_is_not_there_is_noticed_before_the_fit(data, monkeypatch)
     assert "there is no folder" in unwritable.stderr
 
 
-def test_several_parquet_files_are_one_data_set(frame, tmp_path):
-    frame = frame.select(pl.col(pl.Float64))
-    whole = tmp_path / "whole.parquet"
-    frame.write_parquet(whole)
-    parts = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
-    frame[:30].write_parquet(parts[0])
-    frame[30:].write_parquet(parts[1])
-    options = ("--target", "y", "--method", "sorting+iterative")
+@pytest.fixture
+def files(frame, tmp_path):
+    """The same rows in one file, and in three, of which the first has none."""
+    frame.write_parquet(tmp_path / "whole.parquet")
+    parts = [tmp_path / f"{name}.parquet" for name in "abc"]
+    for path, rows in zip(parts, (frame[:0], frame[:30], frame[30:]), strict=True):
+        rows.write_parquet(path)
+    return tmp_path / "whole.parquet", parts
+
+
+def assert_alike(found, expected):
+    """Equal texts, equal numbers up to rounding; seconds are what they are."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for key in expected.keys() - {"seconds"}:
+            assert_alike(found[key], expected[key])
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_alike(one, other)
+    else:
+        assert found == (pytest.approx(expected, rel=1e-6) if isinstance(expected, float) else expected)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--weights", "w", "--covariance", "HC3"),
+        ("--no-intercept", "--features", "x2,x0"),
+        ("--method", "sorting", "--splits", "4"),
+        ("--floor", "0.5"),
+    ],
+)
+def test_several_files_give_what_one_file_gives(files, options):
+    whole, parts = files
+    options = ("--target", "y", "--method", "sorting+iterative", *options)
     together = json.loads(run("fit", *parts, *options, "--json").stdout)
     one = json.loads(run("fit", whole, *options, "--json").stdout)
-    assert together["n_samples"] == len(frame)
-    assert together["objective"] == pytest.approx(one["objective"], rel=1e-8)
-    shown = run("fit", *parts, *options)
-    assert shown.exit_code == 0
-    assert "(intercept)" in shown.stdout
-    assert run("fit", *parts, *options, "--report", tmp_path / "x.html").exit_code == 2
-    assert "not a Parquet file" in run("fit", parts[0], tmp_path / "c.csv", *options).stderr
+    one["notes"] = [note.replace("; --one-hot would encode it", "") for note in one["notes"]]
+    assert_alike(together, one)
+    assert all(row["std_error"] > 0.0 for row in together["estimates"])
+
+
+def test_several_files_are_printed_as_one(files):
+    whole, parts = files
+    options = ("--target", "y", "--method", "sorting+iterative", "--weights", "w", "--covariance", "HC1")
+    shown, expected = run("fit", *parts, *options), run("fit", whole, *options)
+    assert shown.exit_code == 0, shown.stderr
+    lines = [line for line in shown.stdout.splitlines() if not line.startswith("method")]
+    assert lines == [line for line in expected.stdout.splitlines() if not line.startswith("method")]
+    for words in ("(intercept)", "std. error", "HC1: for noise of any variance"):
+        assert words in shown.stdout
+
+
+def test_a_model_of_several_files_predicts(files, frame, tmp_path):
+    _, parts = files
+    model, page = tmp_path / "m.json", tmp_path / "page.html"
+    saved = run("fit", *parts, "--target", "y", "--features", "x0,x1", "--save", model, "--report", page)
+    assert saved.exit_code == 0, saved.stderr
+    assert read_model(model).encoding.columns == ("x0", "x1")
+    predicted = pl.read_csv(run("predict", model, parts[2]).stdout.encode())["prediction"].to_numpy()
+    X = frame.select("x0", "x1").to_numpy()
+    expected = solve(X, frame["y"].to_numpy()).predict(X[30:])
+    np.testing.assert_allclose(predicted, expected, atol=1e-6)
+    text = page.read_text()
+    assert "in 3 files" in text
+    # All rows were in memory, so the pictures are of all of them.
+    assert "chosen at random" not in text
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--one-hot", "sky"), "--one-hot needs all rows at once"),
+        (("--missing", "drop"), "--missing drop needs all rows at once"),
+        (("--bootstrap", "10"), "--bootstrap needs all rows at once"),
+        (("--target-gap", "0.1"), "--target-gap needs all rows at once"),
+        (("--floor", "estimate"), "--floor estimate needs all rows at once"),
+        (("--floor", "1", "--no-intercept"), "with fit_intercept=False it must be 0"),
+        (("--k", "2"), "--k needs all rows at once"),
+        (("--method", "gd"), "for data read in blocks they are"),
+        (("--features", "x0,sky"), "column 'sky' has type"),
+        (("--features", "x9"), "there is no column 'x9'"),
+        (("--weights", "y"), "both target and weights"),
+    ],
+)
+def test_what_several_files_cannot_have_is_refused(files, options, words):
+    result = run("fit", *files[1], "--target", "y", *options)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_several_files_that_are_no_data_are_refused(files, frame, tmp_path):
+    _, (empty, part, _) = files
+    assert "not a Parquet file" in run("fit", part, tmp_path / "d.csv", "--target", "y").stderr
+    assert "has no rows" in run("fit", empty, empty, "--target", "y").stderr
+    other = tmp_path / "other.parquet"
+    frame.with_columns(pl.col("x1").cast(pl.String)).write_parquet(other)
+    assert "column 'x1' has type" in run("fit", part, other, "--target", "y").stderr
+    frame.drop("x1").write_parquet(other)
+    assert "has no column 'x1'" in run("fit", part, other, "--target", "y").stderr
+    result = run("fit", part, tmp_path / "none.parquet", "--target", "y")
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
 
 
 def test_a_target_gap_asks_for_a_proof(data):
@@ -462,11 +549,11 @@ def test_numbers_of_a_column_align():
     assert [write_p(p) for p in (0.0, 0.001, 1.0)] == ["< 0.001", "0.001", "1.000"]
 
 
-def test_several_files_say_what_is_missing_to_read_them(tmp_path, monkeypatch):
+def test_several_files_say_what_is_missing_to_read_them(files, monkeypatch):
     def refuse(*_, **__):
         raise ImportError("Parquet files need pyarrow; install it with: pip install 'rectifit[parquet]'")
 
     monkeypatch.setattr(streaming, "open_parquet", refuse)
-    result = run("fit", tmp_path / "a.parquet", tmp_path / "b.parquet", "--target", "y")
+    result = run("fit", *files[1], "--target", "y")
     assert result.exit_code == 2
     assert "need pyarrow" in result.stderr

@@ -259,6 +259,14 @@ def test_errors():
         solve(ArrayBlocks(X, y, -y), None)
     with pytest.raises(ValueError, match="zero everywhere"):
         solve(ArrayBlocks(X, y, 0 * y), None)
+    with pytest.raises(ValueError, match="floor is 'estimate'; for data read in blocks it must be a number"):
+        solve(ArrayBlocks(X, y), None, floor="estimate")
+    with pytest.raises(ValueError, match=r"floor is 1\.0; with fit_intercept=False it must be 0"):
+        solve(ArrayBlocks(X, y), None, floor=1.0, fit_intercept=False)
+    with pytest.raises(ValueError, match="floor is inf; it must be finite"):
+        solve(ArrayBlocks(X, y), None, floor=np.inf)
+    with pytest.raises(TypeError, match="floor is None; it must be a number or 'estimate'"):
+        solve(ArrayBlocks(X, y), None, floor=None)
     with pytest.raises(ValueError, match="y has 3 entries but X has 4 rows"):
         ArrayBlocks(X, y[:3])
 
@@ -278,6 +286,45 @@ def test_large_arrays_are_fitted_in_blocks(seed, monkeypatch):
     assert model.active_.shape == y.shape
     # Stages that need the data at hand have it.
     assert solve(X, y, "gd", sample_weight=w, **options).problem is not None
+
+
+@pytest.mark.parametrize("seed", range(1, 40, 3))
+@pytest.mark.parametrize("floor", [0.7, -20.0])
+def test_known_floors(seed, floor):
+    X, y, w, options = make(seed)
+    assert options["fit_intercept"]
+    memory = solve(X, y + floor, "sorting", sample_weight=w, floor=floor, **options)
+    found = solve(as_blocks(X, y + floor, w, seed), None, "sorting", floor=floor, **options)
+    assert found.floor == floor
+    assert_same(found, memory)
+    # From a fit, its intercept as it is.
+    again = solve(as_blocks(X, y + floor, w, seed), None, "iterative", floor=floor, start=found, **options)
+    assert again.objective <= found.objective * (1.0 + 1e-9) + 1e-13 * found.certificate.null_objective
+    again.verify()
+
+
+def test_a_known_floor_shifts_the_fit():
+    """max(f, u) - y = max(0, u - f) - (y - f): the same fit, f higher."""
+    X, y, *_ = make_relu(500, 3, noise=0.3, random_state=1)
+    plain = solve(ArrayBlocks(X, y, block_rows=90), None, "sorting+iterative")
+    high = solve(ArrayBlocks(X, y + 5.0, block_rows=90), None, "sorting+iterative", floor=5.0)
+    np.testing.assert_allclose(high.beta, plain.beta, rtol=1e-9)
+    assert high.intercept == pytest.approx(plain.intercept + 5.0, rel=1e-9)
+    assert high.objective == pytest.approx(plain.objective, rel=1e-9)
+    assert high.certificate.lower_bound == pytest.approx(plain.certificate.lower_bound, rel=1e-9)
+    np.testing.assert_allclose(high.predict(X), plain.predict(X) + 5.0, rtol=1e-9)
+
+
+def test_known_floors_of_large_arrays(monkeypatch):
+    X, y, *_ = make_relu(500, 3, noise=0.3, random_state=1)
+    memory = solve(X, y, "sorting+iterative", floor=0.5)
+    monkeypatch.setattr(block_solve, "LARGE", 1)
+    monkeypatch.setattr(block_solve, "LONG", 0)
+    found = solve(X, y, "sorting+iterative", floor=0.5)
+    assert found.trace != memory.trace
+    assert found.floor == 0.5
+    assert_same(found, memory)
+    assert solve(X, y, "sorting", floor="estimate").floor_is_estimated
 
 
 def test_start_and_time_limit():

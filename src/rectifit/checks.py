@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from rectifit.problem import Mask, Problem, Vector
+    from rectifit.problem import Mask, Vector
 
 __all__ = [
     "check_active",
@@ -143,19 +143,19 @@ def check_length(values: Vector, name: str, n_samples: int) -> Vector:
     return values
 
 
-def check_floor(floor: Any, problem: Problem) -> float | None:
-    """A finite number, or None for "estimate"."""
+def check_floor(floor: Any, fit_intercept: bool, y: Vector | None = None) -> float | None:
+    """A finite number, or None for "estimate"; where y is at hand, y - floor must be finite, too."""
     is_number = isinstance(floor, Real) and not isinstance(floor, bool | np.bool_)
     if not is_number and not isinstance(floor, str):
         raise TypeError(f"floor is {floor!r}; it must be a number or 'estimate'")
     if isinstance(floor, str) and floor != "estimate":
         raise ValueError(f"floor is {floor!r}; it must be a number or 'estimate'")
-    if floor != 0.0 and not problem.fit_intercept:
+    if floor != 0.0 and not fit_intercept:
         raise ValueError(f"floor is {floor!r}; with fit_intercept=False it must be 0")
     if isinstance(floor, str):
         return None
-    with np.errstate(over="ignore"):
-        if not np.isfinite(problem.shifted(float(floor)).y).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not (np.isfinite(float(floor)) and (y is None or np.isfinite(y - float(floor)).all())):
             raise ValueError(f"floor is {floor!r}; it must be finite, and so must be y - floor")
     return float(floor)
 

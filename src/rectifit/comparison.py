@@ -18,6 +18,7 @@ from rectifit.methods import certify, solve
 from rectifit.problem import Mask, Matrix, Vector
 from rectifit.progress import Progress
 from rectifit.rivals import RIVALS, Predict
+from rectifit.scale.problem import BlockProblem
 from rectifit.solution import Certificate, Solution, Stop
 
 __all__ = ["METHODS", "Comparison", "Row", "compare", "compare_fit", "find_obstacle"]
@@ -121,10 +122,11 @@ def find_obstacle(solution: Solution) -> str | None:
     problem = solution.problem
     if problem is None:
         return "the data are not stored with the fit"
+    if isinstance(problem, BlockProblem):
+        return "the data are read in blocks, and not all of the other ways to fit can do so"
     n, p = problem.X.shape
     obstacles = {
-        "the rows are weighted, and not all of the other ways to fit take weights": problem.sample_weight
-        is not None,
+        "the rows are weighted, and not all of the other ways to fit take weights": problem.is_weighted,
         f"the floor is {solution.floor:.6g}, and the others know only 0": solution.floor != 0.0,
         "the floor is estimated, and the others know only 0": solution.floor_is_estimated,
         "the fit has no intercept, and the others have one": not problem.fit_intercept,

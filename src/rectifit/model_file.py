@@ -85,7 +85,7 @@ class Model:
             certificate=describe_certificate(solution.certificate),
             goodness={
                 "n_samples": summary.n_samples,
-                "n_positive": int(np.count_nonzero(problem.y[problem.root_weight > 0.0] > solution.floor)),
+                "n_positive": summary.n_positive,
                 "r_squared": _finite(summary.r_squared),
                 "sigma": _finite(summary.sigma),
                 "share_active": summary.share_active,

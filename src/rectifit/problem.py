@@ -102,6 +102,11 @@ class Problem:
     def n_features(self) -> int:
         return int(self.X.shape[1])
 
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.sample_weight is not None
+
     @cached_property
     def positive(self) -> Mask:
         """Samples with y > 0; only their terms of the objective are not convex."""

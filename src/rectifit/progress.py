@@ -32,6 +32,7 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
+        self._on = False
         if self._bar is not None:
             self._bar.stop()
         elif self._written:

@@ -12,6 +12,7 @@ from rectifit.cli.options import (
     BOOTSTRAP,
     COVARIANCE,
     DATA,
+    ESTIMATE,
     FLOOR,
     GAP,
     JOBS,
@@ -23,11 +24,12 @@ from rectifit.cli.options import (
     collect_warnings,
     columns_options,
     load_table,
+    refuse_options,
     report_option,
     seconds_option,
 )
 from rectifit.cli.show import print_fit, print_json, print_notes, write_report
-from rectifit.cli.streaming import fit_files
+from rectifit.cli.streaming import open_files
 from rectifit.methods.search import TARGET_GAP
 from rectifit.model_file import Model, describe_model, read_model, write_model
 from rectifit.tables import (
@@ -96,7 +98,7 @@ def fit(
     unless --one-hot encodes them. Every fit carries a lower bound: how much better any other fit can be.
 
     Several Parquet files are fitted together, read in blocks and never whole, by sorting, iterative, their
-    chains or auto, and without standard errors.
+    chains or auto.
 
     \b
     Examples:
@@ -120,30 +122,23 @@ def fit(
     """
     if bootstrap is not None and covariance != "nonrobust":
         raise click.UsageError("--covariance and --bootstrap are two kinds of standard errors; choose one.")
-    if len(data) > 1:
-        rest = {"--save": save, "--report": report, "--floor": floor, "--bootstrap": bootstrap}
-        rest |= {"--one-hot": columns["one_hot"], "--target-gap": target_gap}
-        used = next((name for name, value in rest.items() if value is not None), None)
-        if used is not None:
-            raise click.UsageError(f"{used} needs all rows at once; it is not for several files.")
-        fit_files(
-            data,
-            target,
-            features=columns["features"],
-            weights=weights,
-            as_json=as_json,
-            method=method,
-            fit_intercept=not no_intercept,
-            n_splits=splits,
-            time_limit=time_limit,
-            n_jobs=jobs,
-        )
-        return
-    (path,) = data
+    is_one = len(data) == 1
+    if is_one:
+        table = load_table(data[0], target, weights=weights, **columns)
+    else:
+        needs_rows = {
+            "--floor estimate": floor == ESTIMATE,
+            "--bootstrap": bootstrap,
+            "--one-hot": columns["one_hot"],
+            "--missing drop": columns["missing"] == "drop",
+            "--target-gap": target_gap,
+            "--k": k != 1,
+        }
+        refuse_options(needs_rows, "needs all rows at once; it is not for several files")
+        table = open_files(data, target, columns["features"], weights)
     if target_gap is not None and "exact" not in method.split("+"):
         # A gap is reached by a proof.
         method = f"{method}+exact"
-    table = load_table(path, target, weights=weights, **columns)
     with collect_warnings() as notes:
         solution = solve(
             table.X,
@@ -168,14 +163,15 @@ def fit(
     if save is not None:
         write_model(model, save)
     if report is not None:
-        data_name = "standard input" if path == STANDARD_STREAM else Path(path).name
+        data_name = Path(data[0]).name if is_one else f"{len(data)} files"
+        data_name = "standard input" if data[0] == STANDARD_STREAM else data_name
         write_report(solution, summary, report, table.names, target, data_name)
         notes.append(f"the report is in {report}")
     if as_json:
         print_json(describe_model(model) | {"notes": [*notes, *summary.notes]})
         return
     print_fit(solution, summary, table.names, target)
-    if solution.certificate.status == "bound_only" and solution.certificate.gap > LITTLE:
+    if is_one and solution.certificate.status == "bound_only" and solution.certificate.gap > LITTLE:
         notes.append("no proof was searched for; rectifit certify, or --method auto+exact, does that")
     print_notes(notes)
 

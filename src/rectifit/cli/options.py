@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +32,7 @@ __all__ = [
     "collect_warnings",
     "columns_options",
     "load_table",
+    "refuse_options",
     "report_option",
     "seconds_option",
 ]
@@ -49,7 +50,7 @@ def _complete_columns(context: click.Context, _: click.Parameter, typed: str) ->
     if data == STANDARD_STREAM:
         return []
     try:
-        columns = read_frame(data).columns
+        columns = read_frame(data, n_rows=1).columns
     except ValueError:
         return []
     return [CompletionItem(",".join([*before, name])) for name in columns if name.startswith(last)]
@@ -70,6 +71,13 @@ def check_folder(_: click.Context, parameter: click.Parameter, value: str | None
     if value is not None and not Path(value).parent.is_dir():
         raise click.BadParameter(f"there is no folder {str(Path(value).parent)!r}", param=parameter)
     return value
+
+
+def refuse_options(options: Mapping[str, Any], why: str) -> None:
+    """None of these options may be given: those that are not None, or not False."""
+    used = next((name for name, value in options.items() if value not in (None, False)), None)
+    if used is not None:
+        raise click.UsageError(f"{used} {why}.")
 
 
 def _check_report(_: click.Context, __: click.Parameter, value: str | None) -> str | None:

@@ -65,12 +65,10 @@ def print_fit(solution: Solution, summary: Summary, names: Sequence[str], target
     for note in summary.notes:
         console.print(f"{note}\n", style="italic", markup=False)
     floor = f"{solution.floor:.4g}"
-    n_above = int(np.count_nonzero(problem.y[problem.root_weight > 0.0] > solution.floor))
-    weight = "samples" if problem.sample_weight is None else "the weight"
-    kind = "sum" if problem.sample_weight is None else "weighted sum"
+    weight, kind = ("the weight", "weighted sum") if problem.is_weighted else ("samples", "sum")
     freedom = f" ({summary.df:.6g} degrees of freedom)"
     facts = {
-        "samples": f"{summary.n_samples:,}, {n_above:,} with an outcome above {floor}",
+        "samples": f"{summary.n_samples:,}, {summary.n_positive:,} with an outcome above {floor}",
         "active": f"{100.0 * summary.share_active:.1f} % of {weight}: predicted above {floor}",
         "R squared": _number(summary.r_squared),
         "sigma": _number(summary.sigma) + freedom * bool(np.isfinite(summary.sigma)),

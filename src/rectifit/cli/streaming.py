@@ -1,88 +1,35 @@
-"""fit for several Parquet files: read in blocks, one after the other, and never whole."""
+"""Several Parquet files as one table, read in blocks and never whole."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
-from rich.box import HORIZONTALS
-from rich.markup import escape
-from rich.table import Table as Grid
 
-from rectifit import solve
-from rectifit.cli.options import collect_warnings
-from rectifit.cli.show import make_console, print_facts, print_json, print_notes, write_formula
-from rectifit.digits import round_together, write_duration
-from rectifit.model_file import describe_certificate
 from rectifit.scale import open_parquet
-from rectifit.solution import Solution
+from rectifit.tables import Table, choose_numbers, read_frame
 
-__all__ = ["fit_files"]
+__all__ = ["open_files"]
+
+# First rows, by which columns are chosen.
+HEAD = 100
 
 
-def fit_files(
-    paths: Sequence[str],
-    target: str,
-    *,
-    features: Sequence[str] | None,
-    weights: str | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Fit rows of all files together and print the coefficients; the options are those of `solve`."""
+def open_files(
+    paths: Sequence[str], target: str, features: Sequence[str] | None, weights: str | None
+) -> Table:
+    """Rows of all files together, with the columns of the first that has any."""
     wrong = next((path for path in paths if not path.endswith(".parquet")), None)
     if wrong is not None:
         raise click.UsageError(
             f"{wrong!r} is not a Parquet file; several files are read only if all of them are."
         )
+    heads = (read_frame(path, HEAD, may_be_empty=path != paths[-1]) for path in paths)
+    head = next(frame for frame in heads if frame.height > 0)
+    encoding, notes = choose_numbers(head, target, features, weights)
     try:
-        blocks = open_parquet(list(paths), target=target, features=features, weights=weights)
-    except ImportError as error:
-        # Only the call needs the package that reads the files.
+        blocks = open_parquet(list(paths), target=target, features=encoding.columns, weights=weights)
+    except (ImportError, TypeError) as error:
+        # Only the call needs the package that reads the files; and of a wrong type is a column.
         raise click.UsageError(str(error)) from None
-    with collect_warnings() as notes:
-        solution = solve(blocks, None, verbose=1, **options)
-    solution.verify()
-    names = [*(blocks.feature_names or ()), *(["(intercept)"] if options["fit_intercept"] else [])]
-    values = [*solution.beta.tolist(), solution.intercept][: len(names)]
-    if as_json:
-        print_json(
-            {
-                "target": target,
-                "files": len(paths),
-                "n_samples": blocks.n_samples,
-                "coefficients": dict(zip(names, values, strict=True)),
-                "method": solution.method,
-                "objective": solution.objective,
-                "seconds": solution.seconds,
-                "certificate": describe_certificate(solution.certificate),
-                "notes": notes,
-            }
-        )
-        return
-    _print(solution, names, values, target, len(paths), blocks.n_samples)
-    print_notes(notes)
-
-
-def _print(
-    solution: Solution, names: Sequence[str], values: Sequence[float], target: str, n_files: int, n_rows: int
-) -> None:
-    console = make_console()
-    console.print(
-        f"{write_formula(solution, target)}, {n_rows:,} rows of {n_files} files", style="bold", markup=False
-    )
-    grid = Grid(box=HORIZONTALS)
-    grid.add_column("variable")
-    grid.add_column("coefficient", justify="right")
-    for name, value in zip(names, round_together(values), strict=True):
-        grid.add_row(escape(name), value)
-    console.print(grid)
-    print_facts(
-        console,
-        {
-            "objective": f"{solution.objective:.8g} (sum of squared residuals)",
-            "certificate": str(solution.certificate),
-            "method": f"{solution.method}, {write_duration(solution.seconds)}; {solution.stopped}",
-        },
-    )
+    return Table(blocks, None, None, encoding, target, tuple(notes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -10,12 +11,14 @@ import numpy as np
 
 from rectifit.checks import check_count, check_random_state
 from rectifit.inference.sandwich import KINDS, coefficient_block, mean_block
+from rectifit.inference.sums import Sides, data_of, read_sides
 from rectifit.methods.floor import FloorPoint, descend, fit_coefficients
 from rectifit.parallel import count_threads, map_ordered
-from rectifit.problem import ROUNDING, Matrix, Problem, Rows, Vector
+from rectifit.problem import Matrix, Vector
+from rectifit.scale.problem import BlockProblem
 from rectifit.solution import Solution
 
-__all__ = ["Covariance", "Sides", "data_of", "estimate_covariance", "split_rows"]
+__all__ = ["Covariance", "estimate_covariance", "estimate_with_sums"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,25 +52,6 @@ class Covariance:
         return np.sqrt(self.matrix.diagonal())
 
 
-@dataclass(frozen=True, eq=False)
-class Sides:
-    """Rows that have weight, above the floor and at it; how many are at the kink; residuals of all."""
-
-    above: Rows
-    below: Rows
-    n_kinks: int
-    residual: Vector
-
-
-def data_of(solution: Solution) -> Problem:
-    """The data of a solution, which must still be there."""
-    if solution.problem is None:
-        raise ValueError(
-            "problem is None: this solution was stored without its data, from which standard errors come"
-        )
-    return solution.problem
-
-
 def estimate_covariance(
     solution: Solution,
     kind: str = "nonrobust",
@@ -86,7 +70,7 @@ def estimate_covariance(
         Least squares on the active rows with noise of one variance, or the sandwich for any.
     bootstrap : int, optional
         Draw the rows so many times instead, and fit each draw by the iterative method from the solution: it
-        follows that minimum and does not look for others.
+        follows that minimum and does not look for others. Not for data that is read in blocks.
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Threads of the bootstrap; -1: all processors. The result does not depend on it.
@@ -99,24 +83,39 @@ def estimate_covariance(
     >>> covariance.n_active, covariance.df, round(covariance.sigma, 4)
     (3, 1.0, 0.8165)
     """
+    return estimate_with_sums(solution, kind, bootstrap, random_state, n_jobs)[0]
+
+
+def estimate_with_sums(
+    solution: Solution,
+    kind: str,
+    bootstrap: int | None = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> tuple[Covariance, Sides]:
+    """The covariance, and the sums over rows that it was made from."""
     problem = data_of(solution)
     if kind not in KINDS:
         raise ValueError(f"covariance is {kind!r}; it must be one of {', '.join(map(repr, KINDS))}")
     if bootstrap is not None and kind != "nonrobust":
         raise ValueError(f"covariance is {kind!r} with bootstrap={bootstrap}; only one of them can be had")
-    sides = split_rows(solution)
-    main = coefficient_block(problem, sides.above, sides.residual, kind)
+    if bootstrap is not None and isinstance(problem, BlockProblem):
+        raise ValueError(
+            f"bootstrap is {bootstrap!r}; it draws from all rows, so for data read in blocks it must be None"
+        )
+    sides = read_sides(solution)
+    n_active, n_floor = sides.above.n_rows, sides.below.n_rows
+    main = coefficient_block(sides.above, problem.alpha, kind, partial(sides.meat, True))
     notes, matrix = list(main.notes), main.matrix
     if solution.floor_is_estimated:
-        base = mean_block(problem, sides.below, sides.residual, kind)
+        base = mean_block(sides.below, kind, partial(sides.meat, False))
         notes += base.notes
         q = len(matrix)
         matrix = np.pad(matrix, (0, 1))
         matrix[q:, q:] = base.matrix
         sigma_floor = base.sigma
     else:
-        e = (problem.root_weight * sides.residual)[sides.below]
-        sigma_floor = float(np.sqrt(np.mean(np.square(e)))) if e.size else np.nan
+        sigma_floor = float(np.sqrt(sides.below.squares / n_floor)) if n_floor else np.nan
     if bootstrap is not None:
         missing = np.isnan(matrix)
         matrix = _draw(solution, check_count(bootstrap, "bootstrap", 2), random_state, count_threads(n_jobs))
@@ -128,30 +127,8 @@ def estimate_covariance(
             f"{sides.n_kinks} {rows} exactly at the kink and {verb} not counted as active; "
             "it does not matter if there are many others"
         )
-    return Covariance(
-        matrix, kind, main.sigma, sigma_floor, main.df, sides.above.size, sides.below.size, tuple(notes)
-    )
-
-
-def split_rows(solution: Solution) -> Sides:
-    """Which rows are active; less than rounding can make of an exact kink is one, and not active."""
-    problem = data_of(solution)
-    u = problem.preactivation(solution.beta, solution.intercept)
-    residual = problem.y - np.maximum(u, solution.floor)
-    zero = ROUNDING * max(float(np.abs(u).max()), abs(solution.floor))
-    above = u - solution.floor > zero
-    weighted = problem.root_weight > 0.0
-    at = np.flatnonzero(weighted & ~above & (u - solution.floor >= -zero))
-    if not problem.fit_intercept and at.size:
-        # A row of zeros is at 0 whatever the coefficients are.
-        at = at[np.asarray(abs(problem.X[at]).sum(axis=1)).ravel() > 0.0]
-    is_dead = not (above & weighted).any()
-    return Sides(
-        np.flatnonzero(weighted & above),
-        np.flatnonzero(weighted & ~above),
-        0 if is_dead else int(at.size),
-        residual,
-    )
+    found = Covariance(matrix, kind, main.sigma, sigma_floor, main.df, n_active, n_floor, tuple(notes))
+    return found, sides
 
 
 def _draw(solution: Solution, n_replicates: int, random_state: Any, n_threads: int) -> Matrix:

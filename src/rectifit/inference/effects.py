@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from rectifit.checks import check_number
-from rectifit.inference.covariance import data_of, estimate_covariance, split_rows
-from rectifit.inference.summary import feature_names, share
+from rectifit.inference.covariance import estimate_with_sums
+from rectifit.inference.summary import feature_names
+from rectifit.inference.sums import Sides, data_of
 from rectifit.inference.tables import MarginalEffects
 from rectifit.problem import Vector
 from rectifit.solution import Solution
@@ -58,18 +59,15 @@ def marginal_effects(
     problem = data_of(solution)
     if at not in ("average", "means"):
         raise ValueError(f"at is {at!r}; it must be 'average' or 'means'")
-    found = estimate_covariance(
-        solution, covariance, bootstrap=bootstrap, random_state=random_state, n_jobs=n_jobs
-    )
-    p, w = problem.n_features, np.square(problem.root_weight)
-    active, notes = share(w, split_rows(solution).above), found.notes
+    found, sides = estimate_with_sums(solution, covariance, bootstrap, random_state, n_jobs)
+    p, active, notes = problem.n_features, sides.share_active, found.notes
     slopes = np.eye(p, len(found.matrix))
     if at == "average":
         factor = active
-        slopes = active * slopes + np.outer(solution.beta, _share_slopes(solution, w))
+        slopes = active * slopes + np.outer(solution.beta, _share_slopes(solution, sides))
     else:
-        means = np.asarray(problem.X.T @ (w / w.sum()), dtype=np.float64)
-        factor = float(means @ solution.beta + solution.intercept > solution.floor)
+        # The mean of u is u at the means.
+        factor = float(sides.mean_u > 0.0)
         slopes = factor * slopes
         if factor == 0.0:
             notes = (*notes, "the means of the columns are at the floor, where nothing has an effect")
@@ -86,16 +84,11 @@ def marginal_effects(
     )
 
 
-def _share_slopes(solution: Solution, w: Vector) -> Vector:
+def _share_slopes(solution: Solution, sides: Sides) -> Vector:
     """Derivative of the share of active rows in all estimates, with a normal kernel of the usual width."""
     problem = data_of(solution)
-    u = problem.preactivation(solution.beta, solution.intercept) - solution.floor
-    w = w / w.sum()
-    n = 1.0 / float(w @ w)
-    spread = float(np.sqrt(w @ np.square(u - w @ u)))
-    width = 1.06 * spread * n**-0.2
+    width = 1.06 * sides.std_u * sides.n_effective**-0.2
     if width == 0.0:
         return np.zeros(problem.n_features + problem.fit_intercept + solution.floor_is_estimated)
-    near = w * np.exp(-0.5 * np.square(u / width)) / (width * np.sqrt(2.0 * np.pi))
-    tail = [near.sum()] * problem.fit_intercept + [-near.sum()] * solution.floor_is_estimated
-    return np.append(np.asarray(problem.X.T @ near, dtype=np.float64), tail)
+    *slopes, near = sides.density(width)
+    return np.array([*slopes, *[near] * problem.fit_intercept, *[-near] * solution.floor_is_estimated])

@@ -21,9 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rectifit.checks import check_design, check_number
-from rectifit.inference.covariance import data_of, estimate_covariance
+from rectifit.inference.covariance import estimate_with_sums
+from rectifit.inference.sums import data_of
 from rectifit.inference.tables import quantile
-from rectifit.problem import ROUNDING, Vector
+from rectifit.problem import Vector
 from rectifit.solution import Solution
 
 __all__ = ["PredictionInterval", "prediction_interval"]
@@ -64,7 +65,7 @@ def prediction_interval(
     """
     problem = data_of(solution)
     z = quantile(check_number(level, "level", above=0.0, below=1.0))
-    found = estimate_covariance(solution, covariance)
+    found, sides = estimate_with_sums(solution, covariance)
     mean = solution.predict(X)
     table = check_design(X)
     u = np.asarray(table @ solution.beta + solution.intercept)
@@ -83,7 +84,6 @@ def prediction_interval(
     upper = np.maximum(u + reach, solution.floor + floor_reach)
     lower = np.maximum(u - reach, solution.floor - floor_reach)
     low, high = mean - np.hypot(mean - lower, noise), mean + np.hypot(upper - mean, noise)
-    outcomes = problem.y[problem.root_weight > 0.0]
-    if outcomes.min() >= solution.floor - ROUNDING * np.abs(outcomes).max():
+    if sides.least >= 0.0:
         low = np.maximum(low, solution.floor)
     return PredictionInterval(mean, low, high)

@@ -1,4 +1,4 @@
-"""Least squares on some rows, and the covariance of its coefficients.
+"""Least squares on some rows, and the covariance of its coefficients, from sums over these rows.
 
 With rows z_i, scaled by the roots of their weights, residuals e_i scaled alike, G = sum z z' and a penalty P,
 
@@ -6,21 +6,28 @@ With rows z_i, scaled by the roots of their weights, residuals e_i scaled alike,
 
     nonrobust   sigma^2 bread G bread
     HC0 - HC3   bread (sum omega_i e_i^2 z_i z_i') bread,   omega = 1, n / df, 1 / (1 - h_i), 1 / (1 - h_i)^2.
+
+Columns are standardised, with a mean if there is an intercept. Means and sums of squares about them come from
+those of parts of the rows (Chan, Golub and LeVeque), without the cancellation of sums of plain squares:
+
+    m = m_1 + (w_2 / w) d,    G = G_1 + G_2 + (w_1 w_2 / w) d d',    d = m_2 - m_1,    w = w_1 + w_2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from rectifit.checks import row_blocks
-from rectifit.problem import Matrix, Problem, Rows, Vector
+from rectifit.problem import Matrix, Vector
 
-__all__ = ["KINDS", "Block", "coefficient_block", "mean_block"]
+__all__ = ["FREE", "KINDS", "Block", "Meat", "Moments", "Standard", "coefficient_block", "mean_block"]
 
 KINDS = ("nonrobust", "HC0", "HC1", "HC2", "HC3")
+# omega = 1 / (1 - h)^(2 power).
+POWERS = {"HC0": 0.0, "HC1": 0.0, "HC2": 0.5, "HC3": 1.0}
 # In units where columns have length 1: smaller eigenvalues of the Gram matrix are 0, and columns that vary
 # less than this relative to their size are constant.
 RANK, CONSTANT = 1e-12, 1e-9
@@ -39,72 +46,124 @@ class Block(NamedTuple):
     notes: tuple[str, ...]
 
 
-def coefficient_block(problem: Problem, rows: Rows, residual: Vector, kind: str) -> Block:
+class Standard(NamedTuple):
+    """Rows z = sqrt(w) [(x / unit - mean) / size, 1], the 1 only with an intercept."""
+
+    unit: Vector
+    mean: Vector
+    size: Vector
+    has_intercept: bool
+
+    def coefficients(self) -> Matrix:
+        """T, with T gamma the coefficients of x, and the intercept, if gamma are those of z."""
+        p = self.size.size
+        T = np.eye(p + self.has_intercept)
+        T[:p, :p] = np.diag(1.0 / (self.size * self.unit))
+        T[p:, :p] = -self.mean / self.size
+        return T
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Some rows with weights: columns x / unit, and residuals.
+
+    Attributes
+    ----------
+    n_rows, weight : number, and sum of the weights
+    mean, largest : of the columns; the mean is 0 without an intercept
+    gram : sum of w (x - mean)(x - mean)'
+    squares : sum of w e^2
+    """
+
+    n_rows: int
+    weight: float
+    mean: Vector
+    largest: Vector
+    gram: Matrix
+    squares: float
+    unit: Vector
+    has_intercept: bool
+
+    def merge(self, other: Moments) -> Moments:
+        """Both."""
+        weight, step = self.weight + other.weight, other.mean - self.mean
+        share = other.weight / weight if weight > 0.0 else 0.0
+        return Moments(
+            self.n_rows + other.n_rows,
+            weight,
+            self.mean + share * step,
+            np.maximum(self.largest, other.largest),
+            self.gram + other.gram + (self.weight * share) * np.outer(step, step),
+            self.squares + other.squares,
+            self.unit,
+            self.has_intercept,
+        )
+
+    def standard(self) -> Standard:
+        """Coordinates in which the columns have mean 0 and variance 1."""
+        spread = np.sqrt(self.gram.diagonal() / self.weight)
+        varies = spread > CONSTANT * self.largest
+        size = np.where(varies, spread, np.where(self.largest > 0.0, self.largest, 1.0))
+        return Standard(self.unit, self.mean, size, self.has_intercept)
+
+
+@dataclass(frozen=True)
+class Meat:
+    """A part of sum omega e^2 z z', and the rows in it that determine a coefficient alone."""
+
+    matrix: Matrix
+    n_alone: int
+
+    def merge(self, other: Meat) -> Meat:
+        """Both."""
+        return Meat(self.matrix + other.matrix, self.n_alone + other.n_alone)
+
+
+# The meat of rows in standard coordinates, for a bread and a power.
+Weigh = Callable[[Standard, Matrix, float], Meat]
+
+
+def coefficient_block(rows: Moments, alpha: float, kind: str, weigh: Weigh) -> Block:
     """Of (beta, intercept), from the active rows."""
-    p, q = problem.n_features, problem.n_features + problem.fit_intercept
-    if rows.size == 0:
+    q = rows.mean.size + rows.has_intercept
+    if rows.n_rows == 0:
         return Block(np.full((q, q), np.nan), 0.0, np.nan, ("no row is active: no standard errors",))
-    root = problem.root_weight[rows]
-    center, size = _standardise(problem, rows, root)
-
-    def scaled() -> Iterator[Matrix]:
-        for block in row_blocks(rows.size, q):
-            Z = np.ones((rows[block].size, q))
-            Z[:, :p] = (_dense(problem, rows[block]) - center) / size
-            yield Z * root[block, None]
-
-    T = np.eye(q)
-    T[:p, :p] = np.diag(1.0 / size)
-    T[p:, :p] = -center / size
-    penalty = np.append(problem.alpha / np.square(size), np.zeros(q - p))
-    return _sandwich(scaled, T, root * residual[rows], penalty, kind, "active rows")
+    return _sandwich(rows, alpha, kind, weigh, "active rows")
 
 
-def mean_block(problem: Problem, rows: Rows, residual: Vector, kind: str) -> Block:
+def mean_block(rows: Moments, kind: str, weigh: Weigh) -> Block:
     """Of a weighted mean of outcomes: the floor, from the rows at it."""
-    root = problem.root_weight[rows]
-    if rows.size == 0:
+    if rows.n_rows == 0:
         note = "no row is at the floor, which is not determined"
         return Block(np.full((1, 1), np.nan), 0.0, np.nan, (note,))
-    return _sandwich(
-        lambda: iter([root[:, None]]),
-        np.eye(1),
-        root * residual[rows],
-        np.zeros(1),
-        kind,
-        "rows at the floor",
-    )
+    return _sandwich(rows, 0.0, kind, weigh, "rows at the floor")
 
 
-def _sandwich(
-    scaled: Callable[[], Iterator[Matrix]], T: Matrix, e: Vector, penalty: Vector, kind: str, what: str
-) -> Block:
-    """The covariance of T gamma, where gamma are the coefficients of the scaled rows."""
-    G = sum((Z.T @ Z for Z in scaled()), np.zeros(T.shape))
+def _sandwich(rows: Moments, alpha: float, kind: str, weigh: Weigh, what: str) -> Block:
+    """The covariance of the coefficients of some rows."""
+    standard, n = rows.standard(), rows.n_rows
+    T, p = standard.coefficients(), standard.size.size
+    G = np.diag(np.full(len(T), rows.weight))
+    G[:p, :p] = rows.gram / np.outer(standard.size, standard.size)
+    penalty = np.append(alpha / np.square(standard.size * standard.unit), np.zeros(len(T) - p))
     values, V = np.linalg.eigh(G + np.diag(penalty))
     kept = values > RANK * values.max() if values.max() > 0.0 else np.zeros(values.size, dtype=np.bool_)
     bread = (V[:, kept] / values[kept]) @ V[:, kept].T
     used = float(np.sum(bread * G)) if penalty.any() else float(np.count_nonzero(kept))
-    df = e.size - used
+    df = n - used
     if df <= FREE:
-        note = f"{e.size} {what} for {len(T)} coefficients: no standard errors"
+        note = f"{n} {what} for {len(T)} coefficients: no standard errors"
         return Block(np.full(T.shape, np.nan), max(df, 0.0), np.nan, (note,))
-    variance, notes = float(e @ e) / df, list[str]()
+    variance, notes = rows.squares / df, list[str]()
     if kind == "nonrobust":
         meat = variance * G
     else:
-        meat, first, alone = np.zeros(T.shape), 0, 0
-        for Z in scaled():
-            part = e[first : first + len(Z)]
-            first += len(Z)
-            free = 1.0 - np.sum((Z @ bread) * Z, axis=1)
-            if kind in ("HC2", "HC3"):
-                alone += int(np.count_nonzero(free < FREE))
-                part = part / np.where(free < FREE, np.nan, free) ** (0.5 if kind == "HC2" else 1.0)
-            meat += (Z * np.square(part)[:, None]).T @ Z
-        meat *= e.size / df if kind == "HC1" else 1.0
-        if alone:
-            notes.append(f"{alone} {what} determine a coefficient alone: {kind} does not exist, HC1 does")
+        found = weigh(standard, bread, POWERS[kind])
+        meat = found.matrix * (n / df if kind == "HC1" else 1.0)
+        if found.n_alone:
+            notes.append(
+                f"{found.n_alone} {what} determine a coefficient alone: {kind} does not exist, HC1 does"
+            )
     matrix = T @ (bread @ meat @ bread) @ T.T
     unseen = np.linalg.norm(T @ V[:, ~kept], axis=1) > SEEN * np.linalg.norm(T, axis=1)
     if unseen.any():
@@ -113,24 +172,3 @@ def _sandwich(
             f"the {what} do not determine {int(unseen.sum())} coefficients: no standard errors there"
         )
     return Block(matrix, df, float(np.sqrt(variance)), tuple(notes))
-
-
-def _standardise(problem: Problem, rows: Rows, root: Vector) -> tuple[Vector, Vector]:
-    """Center and size of the columns; without an intercept the center is 0."""
-    p = problem.n_features
-    center, largest, square = np.zeros(p), np.zeros(p), np.zeros(p)
-    weight = np.square(root) / np.square(root).sum()
-    for block in row_blocks(rows.size, p):
-        X = _dense(problem, rows[block])
-        center += weight[block] @ X if problem.fit_intercept else 0.0
-        largest = np.maximum(largest, np.abs(X).max(axis=0))
-    largest[largest == 0.0] = 1.0
-    for block in row_blocks(rows.size, p):
-        square += weight[block] @ np.square((_dense(problem, rows[block]) - center) / largest)
-    spread = np.sqrt(square)
-    return center, largest * np.where(spread > CONSTANT, spread, 1.0)
-
-
-def _dense(problem: Problem, rows: Rows) -> Matrix:
-    X = problem.X[rows]
-    return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)

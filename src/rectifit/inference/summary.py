@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from rectifit.checks import check_number
-from rectifit.inference.covariance import data_of, estimate_covariance, split_rows
+from rectifit.inference.covariance import estimate_with_sums
+from rectifit.inference.sums import data_of
 from rectifit.inference.tables import Summary
-from rectifit.problem import Rows, Vector
 from rectifit.solution import Solution
 
-__all__ = ["feature_names", "share", "summarise"]
+__all__ = ["feature_names", "summarise"]
 
 # Below so many degrees of freedom Student's distribution differs from the normal one.
 FEW_ROWS = 30
@@ -56,13 +56,7 @@ def summarise(
     """
     problem = data_of(solution)
     level = check_number(level, "level", above=0.0, below=1.0)
-    found = estimate_covariance(
-        solution, covariance, bootstrap=bootstrap, random_state=random_state, n_jobs=n_jobs
-    )
-    sides = split_rows(solution)
-    w = np.square(problem.root_weight)
-    spread = float(w @ np.square(problem.y - np.average(problem.y, weights=w)))
-    lost = float(w @ np.square(sides.residual))
+    found, sides = estimate_with_sums(solution, covariance, bootstrap, random_state, n_jobs)
     tail = [solution.intercept] * problem.fit_intercept + [solution.floor] * solution.floor_is_estimated
     ends = ["intercept"] * problem.fit_intercept + ["floor"] * solution.floor_is_estimated
     return Summary(
@@ -73,8 +67,8 @@ def summarise(
         covariance=found.kind if bootstrap is None else f"bootstrap, {bootstrap} draws",
         notes=(*found.notes, *_few_rows(found.df)),
         objective=solution.objective,
-        r_squared=1.0 - lost / spread if spread > 0.0 else np.nan,
-        share_active=share(w, sides.above),
+        r_squared=1.0 - sides.lost / sides.spread_y if sides.spread_y > 0.0 else np.nan,
+        share_active=sides.share_active,
         sigma=found.sigma,
         sigma_floor=found.sigma_floor,
         df=found.df,
@@ -82,6 +76,7 @@ def summarise(
         floor_is_estimated=solution.floor_is_estimated,
         n_samples=found.n_active + found.n_floor,
         n_active=found.n_active,
+        n_positive=sides.n_positive,
         certificate=str(solution.certificate),
         method=solution.method,
         seconds=solution.seconds,
@@ -95,12 +90,6 @@ def feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ..
     if len(names) != n_features:
         raise ValueError(f"names has {len(names)} entries; X has {n_features} columns and needs as many")
     return tuple(map(str, names))
-
-
-def share(w: Vector, rows: Rows) -> float:
-    """Share of the weight that some rows have."""
-    # Sums of the same numbers in another order may differ in the last digit.
-    return min(float(w[rows].sum() / w.sum()), 1.0)
 
 
 def _few_rows(df: float) -> tuple[str, ...]:

@@ -121,7 +121,8 @@ class Summary(Estimates):
     sigma, df : standard deviation of the noise, from the active rows, and its degrees of freedom
     sigma_floor : the same from the rows at the floor; in the paper's model both agree
     floor, floor_is_estimated : the fit is max(floor, x'beta + intercept)
-    n_samples, n_active : rows that have weight, and those above the floor
+    n_samples, n_active : rows that have weight, and those whose fit is above the floor
+    n_positive : those whose outcome is above the floor
     certificate : how good the fit is, one sentence
     method, seconds : of the fit
 
@@ -138,6 +139,7 @@ class Summary(Estimates):
     floor_is_estimated: bool
     n_samples: int
     n_active: int
+    n_positive: int
     certificate: str
     method: str
     seconds: float

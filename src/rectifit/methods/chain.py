@@ -154,10 +154,12 @@ def solve(
         "shrink": check_number(shrink, "shrink", above=0.0, below=1.0),
         "batch": None if batch is None else check_count(batch, "batch", most=data.n_samples),
     }
-    if blocks is not None and floor != 0.0:
-        raise ValueError(f"floor is {floor!r}; for data read in blocks it must be 0")
-    if blocks is not None or (floor == 0.0 and is_large(data, method)):
+    known_floor = check_floor(floor, fit_intercept, None if blocks is not None else data.y)
+    if blocks is not None and known_floor is None:
+        raise ValueError("floor is 'estimate'; for data read in blocks it must be a number")
+    if blocks is not None or (known_floor is not None and is_large(data, method)):
         shared: dict[str, Any] = {
+            "floor": known_floor,
             "start": start,
             "n_threads": None if n_jobs is None else count_threads(n_jobs),
             "verbose": _check_verbose(verbose),
@@ -172,7 +174,7 @@ def solve(
         method,
         make_stages(method, options, STAGES, UNKNOWN),
         start,
-        check_floor(floor, data),
+        known_floor,
         time_limit,
         target_gap,
         random_state,
@@ -236,7 +238,8 @@ def certify(
     problem = Problem.from_data(X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha)
     fit = getattr(solution_or_beta, "solution_", solution_or_beta)
     given = fit if isinstance(fit, Solution) and floor is None else None
-    known_floor = check_floor((given.floor if given else 0.0) if floor is None else floor, problem)
+    wanted = (given.floor if given else 0.0) if floor is None else floor
+    known_floor = check_floor(wanted, problem.fit_intercept, problem.y)
     if known_floor is None:
         raise ValueError("floor is 'estimate'; a proof is about one floor and needs a number")
     stage = Exact(None if box is None else check_number(box, "box", above=0.0))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from rectifit.digits import NOTHING, write_amount, write_duration, write_share
 from rectifit.inference import Summary, summarise
 from rectifit.inference.tables import describe_covariance
 from rectifit.report.pictures import draw_fitted, draw_hinge, draw_path, draw_proof, draw_residuals
+from rectifit.scale.problem import BlockProblem
 from rectifit.solution import Certificate, Solution
 from rectifit.web import Figure, Page, Section, TableView
 
@@ -79,6 +82,7 @@ def make_report(
         summary = summarise(solution, names=names, covariance=covariance)
     n_variables = solution.beta.size
     where = f" in {data_name}" if data_name else ""
+    pictured, of_some = _pictured(solution)
     obstacle = find_obstacle(solution) if comparison is None else None
     return Page(
         f"ReLU regression of {target}",
@@ -87,9 +91,9 @@ def make_report(
         [
             _what(solution, summary, target),
             _coefficients(summary, target),
-            _fit(solution, target),
-            _residuals(solution, target),
-            _path(solution),
+            _fit(pictured, target, of_some),
+            _residuals(pictured, target, of_some),
+            _path(pictured, of_some),
             _proof(solution.certificate),
             *([_comparison(comparison)] if comparison is not None else []),
             _fine_print(summary, obstacle),
@@ -103,6 +107,19 @@ def make_report(
             ("time of the fit", write_duration(solution.seconds)),
         ],
     )
+
+
+def _pictured(solution: Solution) -> tuple[Solution, list[str]]:
+    """The fit with the rows that are drawn; of data in blocks, those in memory, and a sentence about it."""
+    problem: Any = solution.problem
+    if not isinstance(problem, BlockProblem):
+        return solution, []
+    sample = problem.sampled()
+    shifted = sample.shifted(solution.floor)
+    objective = shifted.objective(solution.beta, solution.intercept - solution.floor)
+    n, n_drawn = problem.n_samples, sample.n_samples
+    drawn = replace(solution, problem=sample, objective=objective)
+    return drawn, [f"Drawn from {n_drawn:,} of the {n:,} rows, chosen at random."] * (n_drawn < n)
 
 
 def _floor(solution: Solution) -> str:
@@ -127,12 +144,11 @@ def _what(solution: Solution, summary: Summary, target: str) -> Section:
     problem = solution.problem
     assert problem is not None
     floor = _floor(solution)
-    used = problem.root_weight > 0.0
-    at_floor = float(np.mean(problem.y[used] <= solution.floor))
+    at_floor = 1.0 - summary.n_positive / summary.n_samples
     predicted = 1.0 - summary.n_active / summary.n_samples
     estimated = " The floor was estimated together with the coefficients." * solution.floor_is_estimated
     ridge = f" A ridge penalty of {problem.alpha:g} is part of it." if problem.alpha else ""
-    weights = " Rows are weighted." if problem.sample_weight is not None else ""
+    weights = " Rows are weighted." * problem.is_weighted
     intercept = "coefficients times variables" + ", plus the intercept" * problem.fit_intercept
     dead = (
         " No row is predicted above the floor: the variables tell nothing, or everything is at the floor."
@@ -186,11 +202,11 @@ def _coefficients(summary: Summary, target: str) -> Section:
     )
 
 
-def _fit(solution: Solution, target: str) -> Section:
+def _fit(solution: Solution, target: str, of_some: Sequence[str]) -> Section:
     return Section(
         "fit",
         "The fit in two pictures",
-        (),
+        of_some,
         [
             Figure.from_matplotlib(
                 draw_hinge(solution, target),
@@ -206,11 +222,11 @@ def _fit(solution: Solution, target: str) -> Section:
     )
 
 
-def _residuals(solution: Solution, target: str) -> Section:
+def _residuals(solution: Solution, target: str, of_some: Sequence[str]) -> Section:
     return Section(
         "residuals",
         "What is left",
-        (),
+        of_some,
         [
             Figure.from_matplotlib(
                 draw_residuals(solution, target),
@@ -222,7 +238,7 @@ def _residuals(solution: Solution, target: str) -> Section:
     )
 
 
-def _path(solution: Solution) -> Section:
+def _path(solution: Solution, of_some: Sequence[str]) -> Section:
     return Section(
         "path",
         "How it was found",
@@ -230,6 +246,7 @@ def _path(solution: Solution) -> Section:
             f"Method: {solution.method}; {solution.stopped}. Which rows are above the floor is the hard part "
             "of the problem. The sorting method guesses: the largest outcomes are. The picture shows how "
             "good each such guess is; other guesses lead further down.",
+            *(f"{sentence} Its sums of squares are those of these rows." for sentence in of_some),
         ],
         [
             Figure.from_matplotlib(

@@ -74,6 +74,8 @@ class ParquetBlocks(Blocks):
                 names = [target, *features, *([] if weights is None else [weights])]
                 if missing := [name for name in names if name not in found]:
                     raise ValueError(f"{path} has no column {missing[0]!r}; it has {', '.join(found)}")
+                for name in names:
+                    _check_type(name, file.schema_arrow.field(name).type)
                 for group in range(file.metadata.num_row_groups):
                     rows = file.metadata.row_group(group).num_rows
                     if rows > 0:
@@ -120,14 +122,18 @@ class ParquetBlocks(Blocks):
             start += batch.num_rows
 
 
+def _check_type(name: str, kind: Any) -> None:
+    from pyarrow import types
+
+    if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+        raise TypeError(f"column {name!r} has type {kind}; it must be real numbers")
+
+
 def _numbers(batch: Any, name: str) -> Any:
     column = batch.column(name)
     if column.null_count > 0:
         raise ValueError(f"column {name!r} has missing entries; all entries must be present")
-    values = column.to_numpy(zero_copy_only=False)
-    if values.dtype.kind not in "fiub":
-        raise TypeError(f"column {name!r} has type {column.type}; it must be real numbers")
-    return values
+    return column.to_numpy(zero_copy_only=False)
 
 
 def _expand(paths: Any) -> list[Path]:

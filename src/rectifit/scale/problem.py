@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rectifit.checks import check_number
-from rectifit.problem import Vector
+from rectifit.problem import Problem, Vector
 from rectifit.scale.blocks import Block, Blocks, S
 from rectifit.scale.frame import SurveyTask, join_samples, make_frame
 from rectifit.scale.rows import Space
@@ -31,6 +31,9 @@ class BlockProblem:
     blocks : Blocks
     fit_intercept : bool, default=True
     alpha : float, default=0.0
+    floor : float, default=0.0
+        Outcomes are taken less this floor, here and in every pass: with it the problem has the floor 0, see
+        `rectifit.methods.floor`.
     on_pass : called with the number of every pass that begins, optional
 
     Attributes
@@ -47,6 +50,7 @@ class BlockProblem:
         *,
         fit_intercept: bool = True,
         alpha: float = 0.0,
+        floor: float = 0.0,
         on_pass: Callable[[int], None] | None = None,
     ) -> None:
         if not isinstance(fit_intercept, bool | np.bool_):
@@ -54,6 +58,7 @@ class BlockProblem:
         self.blocks = blocks
         self.fit_intercept = bool(fit_intercept)
         self.alpha = check_number(alpha, "alpha")
+        self.floor = check_number(floor, "floor", above=-np.inf)
         self.n_passes = 0
         self._on_pass = on_pass
         n, p = blocks.n_samples, blocks.n_features
@@ -80,6 +85,11 @@ class BlockProblem:
         return self.blocks.n_features
 
     @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.blocks.has_weights
+
+    @property
     def n_columns(self) -> int:
         """Coefficients, the intercept included."""
         return self.n_features + int(self.fit_intercept)
@@ -91,16 +101,24 @@ class BlockProblem:
 
     @property
     def null_objective(self) -> float:
-        """sum w y^2, the objective of the zero function."""
+        """sum w (y - floor)^2, the objective of the floor itself."""
         return self.survey.total * self.survey.top * self.survey.top
 
     def shifted(self, floor: float) -> BlockProblem:
-        """The same: fits of data in blocks have the floor 0."""
-        assert floor == 0.0
+        """The same: outcomes are taken less this floor already."""
+        assert floor == self.floor
         return self
 
+    def sampled(self) -> Problem:
+        """The sample as a problem in memory, for the same floor, with as much ridge as is its share."""
+        X, y, w, _ = self.sample
+        share = y.size / self.n_samples
+        return Problem.from_data(
+            X, y + self.floor, sample_weight=w, fit_intercept=self.fit_intercept, alpha=self.alpha * share
+        )
+
     def non_positive(self) -> tuple[int, float]:
-        """Number of samples with y <= 0 and their sum of w y^2."""
+        """Number of samples with outcomes at the floor or below, and their sum of w (y - floor)^2."""
         fixed = self.survey.fixed * self.survey.top * self.survey.top
         return self.survey.n_rows - self.survey.n_positive, fixed
 
@@ -110,7 +128,8 @@ class BlockProblem:
             self.n_passes += 1
             if self._on_pass is not None:
                 self._on_pass(self.n_passes)
-        return self.blocks.reduce(task, design=design)
+        work: Callable[[Block], S] = _Less(self.floor, task) if self.floor else task
+        return self.blocks.reduce(work, design=design)
 
     def sweep(self, probes: list[Probe]) -> Swept:
         """One pass at some points."""
@@ -138,6 +157,17 @@ class BlockProblem:
         probe = Probe(plain.from_coefficients(beta, intercept), active, -1.0)
         value = float(self.reduce(Sweep(plain, (probe,))).values[0])
         return value * self.frame.scale**2 + float(self.alpha * np.square(beta).sum())
+
+
+@dataclass(frozen=True)
+class _Less:
+    """A task for blocks whose outcomes are taken less a floor."""
+
+    floor: float
+    task: Callable[[Block], Any]
+
+    def __call__(self, block: Block) -> Any:
+        return self.task(replace(block, y=block.lift(block.y) - self.floor))
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,7 @@ def solve_blocks(
     *,
     fit_intercept: bool,
     alpha: float,
+    floor: float,
     start: Any,
     n_threads: int | None,
     verbose: int,
@@ -76,6 +77,7 @@ def solve_blocks(
             blocks.with_threads(threads),
             fit_intercept=fit_intercept,
             alpha=alpha,
+            floor=floor,
             on_pass=lambda n: progress.update("passes over the data", n, None),
         )
         search = BlockSearch(problem, n_threads=threads, progress=progress, **search_options)
@@ -85,8 +87,8 @@ def solve_blocks(
         stopped = search.run(stages)
         solution = search.solution(method, stopped)
     if search.at is None or search.is_dead:
-        warn_of_dead_fit(problem.survey.n_positive, 0.0, stacklevel=4)
-    return solution
+        warn_of_dead_fit(problem.survey.n_positive, floor, stacklevel=4)
+    return replace(solution, intercept=solution.intercept + floor, floor=floor)
 
 
 def is_large(problem: Problem, method: Any) -> bool:
@@ -109,7 +111,8 @@ def solve_large(problem: Problem, method: str, options: dict[str, Any], **search
     met: Any = solution.surrogate
     if met is not None:
         blocks: Any = solution.problem
-        met = met._replace(active=_active_set(problem, blocks.frame, met.active))
+        shifted = problem.shifted(solution.floor)
+        met = met._replace(active=_active_set(shifted, blocks.frame, met.active))
     return replace(solution, problem=problem, surrogate=met)
 
 
@@ -123,7 +126,8 @@ def _active_set(problem: Problem, frame: Frame, rule: Rule) -> Mask:
 
 
 def _check_start(problem: BlockProblem, start: Any) -> Vector:
-    gamma = problem.frame.from_coefficients(*check_start(start, problem))
+    beta, intercept = check_start(start, problem)
+    gamma = problem.frame.from_coefficients(beta, intercept - problem.floor)
     if not np.isfinite(gamma).all():
         raise ValueError("start has an objective that is not finite; smaller coefficients are needed")
     return gamma

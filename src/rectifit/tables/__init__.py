@@ -5,13 +5,14 @@ Every error is one sentence with the column, what was found in it and what is al
 
 from rectifit.tables.encoding import Encoding
 from rectifit.tables.files import STANDARD_STREAM, check_extension, read_frame, write_frame
-from rectifit.tables.table import Table, make_table, without_missing
+from rectifit.tables.table import Table, choose_numbers, make_table, without_missing
 
 __all__ = [
     "STANDARD_STREAM",
     "Encoding",
     "Table",
     "check_extension",
+    "choose_numbers",
     "make_table",
     "read_frame",
     "without_missing",

@@ -18,15 +18,15 @@ EXTENSIONS = (".csv", ".tsv", ".parquet", ".ndjson")
 MISSING = ["NA", "N/A", "NaN", "nan", "null"]
 
 
-def read_frame(source: str | Path) -> pl.DataFrame:
-    """Read a CSV, TSV, Parquet or NDJSON file; "-" is CSV on standard input."""
+def read_frame(source: str | Path, n_rows: int | None = None, *, may_be_empty: bool = False) -> pl.DataFrame:
+    """Read a CSV, TSV, Parquet or NDJSON file, or its first rows; "-" is CSV on standard input."""
     import polars as pl
 
-    text: dict[str, Any] = {"null_values": MISSING, "infer_schema_length": None}
+    text: dict[str, Any] = {"null_values": MISSING, "infer_schema_length": None, "n_rows": n_rows}
     readers: dict[str, Any] = {
         ".csv": lambda data: pl.read_csv(data, **text),
         ".tsv": lambda data: pl.read_csv(data, separator="\t", **text),
-        ".parquet": pl.read_parquet,
+        ".parquet": lambda data: pl.read_parquet(data, n_rows=n_rows),
         ".ndjson": lambda data: pl.read_ndjson(data, infer_schema_length=None),
     }
     is_stream = str(source) == STANDARD_STREAM
@@ -47,10 +47,10 @@ def read_frame(source: str | Path) -> pl.DataFrame:
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().split("\n")[0]
         raise ValueError(f"{name} is not a valid {kind[1:].upper()} table: {reason}") from None
-    if frame.height == 0 or frame.width == 0:
+    if frame.width == 0 or (frame.height == 0 and not may_be_empty):
         raise ValueError(f"{name} has no rows; a table with a header and at least one row is needed")
     assert isinstance(frame, pl.DataFrame)
-    return frame
+    return frame.head(n_rows) if n_rows is not None else frame
 
 
 def write_frame(frame: pl.DataFrame, target: str | Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rectifit.problem import Matrix, Vector
+from rectifit.problem import Vector
 from rectifit.tables.encoding import (
     Encoding,
     find_column,
@@ -20,15 +20,20 @@ from rectifit.tables.encoding import (
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Table", "make_table", "without_missing"]
+__all__ = ["Table", "choose_numbers", "make_table", "without_missing"]
+
+NO_FEATURES = "no features are left; at least one column of numbers besides the target is needed"
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Data ready to fit: numbers, their names, and notes on what was left out."""
+    """Data ready to fit: numbers, their names, and notes on what was left out.
 
-    X: Matrix
-    y: Vector
+    X may also be `scale.Blocks`, which have outcomes and weights of their own; y and weights are None then.
+    """
+
+    X: Any
+    y: Any
     weights: Vector | None
     encoding: Encoding
     target: str
@@ -80,11 +85,7 @@ def make_table(
     >>> table.names, table.X.tolist()
     (('wind', 'sky=grey'), [[3.0, 0.0], [7.0, 1.0], [5.0, 1.0]])
     """
-    reserved = [target] if weights is None else [target, weights]
-    if weights == target:
-        raise ValueError(f"column {target!r} is both target and weights; they must be two columns")
-    for column in reserved:
-        find_column(frame, column)
+    reserved = _reserve(frame, target, weights)
     if encoding is None:
         columns, categories, notes = _choose(frame, reserved, features, one_hot)
     else:
@@ -99,7 +100,7 @@ def make_table(
         ]
     names = encoding.names
     if not names:
-        raise ValueError("no features are left; at least one column of numbers besides the target is needed")
+        raise ValueError(NO_FEATURES)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"two features are called {twice!r}; rename one of the columns")
@@ -111,13 +112,46 @@ def make_table(
     return Table(encoding.encode(frame), y, w, encoding, target, (*notes, *dropped))
 
 
+def choose_numbers(
+    head: pl.DataFrame, target: str, features: Sequence[str] | None, weights: str | None
+) -> tuple[Encoding, list[str]]:
+    """The columns of a fit without categories, chosen by the first rows, and notes on what is left out.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> head = pl.DataFrame({"rain": [0.0, 2.5], "wind": [3, 7], "sky": ["blue", "grey"]})
+    >>> choose_numbers(head, "rain", None, None)
+    (Encoding(columns=('wind',), levels={}), ["column 'sky' is left out because of entries such as 'blue'"])
+    """
+    columns, _, notes = _choose(head, _reserve(head, target, weights), features, None)
+    if not columns:
+        raise ValueError(NO_FEATURES)
+    return Encoding(tuple(columns)), notes
+
+
+def _reserve(frame: pl.DataFrame, target: str, weights: str | None) -> list[str]:
+    """Columns that cannot be features."""
+    if weights == target:
+        raise ValueError(f"column {target!r} is both target and weights; they must be two columns")
+    reserved = [target] if weights is None else [target, weights]
+    return [find_column(frame, column).name for column in reserved]
+
+
 def _choose(
-    frame: pl.DataFrame, reserved: Sequence[str], features: Sequence[str] | None, one_hot: Sequence[str]
+    frame: pl.DataFrame,
+    reserved: Sequence[str],
+    features: Sequence[str] | None,
+    one_hot: Sequence[str] | None,
 ) -> tuple[list[str], list[str], list[str]]:
-    """Columns of the features in order, those of them that are categories, and notes on what is left out."""
+    """Columns of the features in order, those of them that are categories, and notes on what is left out.
+
+    Where nothing can be encoded, one_hot is None.
+    """
     rest = [column for column in frame.columns if column not in reserved]
     text = [column for column in rest if is_text(frame[column])]
-    categories = text if list(one_hot) == ["all"] else [find_column(frame, column).name for column in one_hot]
+    wanted = text if list(one_hot or ()) == ["all"] else one_hot or ()
+    categories = [find_column(frame, column).name for column in wanted]
     for column in [*(features or ()), *categories]:
         if column in reserved:
             raise ValueError(f"column {column!r} is the target or the weights and cannot be a feature, too")
@@ -131,7 +165,7 @@ def _choose(
         if frame[column].null_count() == frame.height:
             notes.append(f"column {column!r} is empty and left out")
         else:
-            hint = "; --one-hot would encode it" if column in text else ""
+            hint = "; --one-hot would encode it" if column in text and one_hot is not None else ""
             example = find_example(frame[column])
             notes.append(f"column {column!r} is left out because of entries such as {example}{hint}")
     return columns, categories, notes

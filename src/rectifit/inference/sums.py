@@ -1,0 +1,308 @@
+"""What standard errors need of the data: sums over rows, the same for data in memory and in blocks.
+
+A first pass finds sizes, a second one the moments of the rows above the floor and at it; HC0 to HC3 and the
+slope of the share of active rows need one more each. Nothing grows with the number of rows.
+
+The floor is 0 here: outcomes and intercept are taken less the floor of the solution. Columns of X are divided
+by powers of two, which is exact, so that their squares are representable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce as fold
+from typing import Any
+
+import numpy as np
+
+from rectifit.checks import row_blocks
+from rectifit.inference.sandwich import FREE, Meat, Moments, Standard
+from rectifit.problem import ROUNDING, Matrix, Problem, Vector
+from rectifit.scale.blocks import Block, S
+from rectifit.scale.problem import BlockProblem
+from rectifit.scale.rows import Space
+from rectifit.solution import Solution
+
+__all__ = ["Sides", "data_of", "read_sides"]
+
+
+def data_of(solution: Solution) -> Problem:
+    """The data of a solution, which must still be there."""
+    if solution.problem is None:
+        raise ValueError(
+            "problem is None: this solution was stored without its data, from which standard errors come"
+        )
+    return solution.problem
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """Sums over the rows that have weight, above the floor and at it.
+
+    Attributes
+    ----------
+    above, below : moments of X and residuals on either side; of those at the floor, without X
+    n_kinks : rows exactly at the kink, not counted as active; 0 where nothing is active
+    n_positive : outcomes above the floor
+    least : the least outcome less the floor; 0 where that is only rounding
+    mean_u : weighted mean of u less the floor
+    std_u : weighted standard deviation of u
+    spread_y : weighted sum of squares of y about its mean
+    n_effective : (sum w)^2 / sum w^2
+    """
+
+    above: Moments
+    below: Moments
+    n_kinks: int
+    n_positive: int
+    least: float
+    mean_u: float
+    std_u: float
+    spread_y: float
+    n_effective: float
+    _problem: Any
+    _line: _Line
+
+    @property
+    def share_active(self) -> float:
+        """Share of the weight on rows above the floor."""
+        return self.above.weight / (self.above.weight + self.below.weight)
+
+    @property
+    def lost(self) -> float:
+        """Weighted sum of squared residuals."""
+        return self.above.squares + self.below.squares
+
+    def meat(self, is_above: bool, standard: Standard, bread: Matrix, power: float) -> Meat:
+        """sum of omega e^2 z z' with omega = 1 / (1 - h)^(2 power), on one side."""
+        return _reduce(self._problem, _MeatTask(self._line, is_above, standard, bread, power))
+
+    def density(self, width: float) -> Vector:
+        """Weighted mean of k(u) (x, 1) with a normal density k of that width."""
+        total = self.above.weight + self.below.weight
+        return _reduce(self._problem, _DensityTask(self._line, width)).values / total
+
+
+def read_sides(solution: Solution) -> Sides:
+    """Which rows are active; less than rounding can make of an exact kink is one, and not active."""
+    problem: Any = data_of(solution).shifted(solution.floor)
+    line = _Line(solution.beta, solution.intercept - solution.floor)
+    seen = _reduce(problem, _LookTask(line))
+    line = replace(line, zero=ROUNDING * max(seen.reach, abs(solution.floor)))
+    unit = np.ldexp(1.0, np.frexp(seen.largest)[1])
+    sums = _reduce(problem, _SplitTask(line, unit, problem.fit_intercept, *(seen.means / seen.weight)))
+    return Sides(
+        above=sums.above,
+        below=sums.below,
+        n_kinks=sums.n_kinks if sums.above.n_rows else 0,
+        n_positive=sums.n_positive,
+        least=0.0 if seen.least >= -ROUNDING * max(seen.top, abs(solution.floor)) else seen.least,
+        mean_u=float(seen.means[1] / seen.weight),
+        std_u=float(np.sqrt(sums.spread_u / seen.weight)),
+        spread_y=sums.spread_y,
+        n_effective=seen.weight / (sums.weights / seen.weight),
+        _problem=problem,
+        _line=line,
+    )
+
+
+def _reduce(problem: Any, task: Callable[[Block], S]) -> S:
+    """One pass over the data, wherever it is."""
+    if isinstance(problem, BlockProblem):
+        return problem.reduce(task)
+    return _merge(map(task, _blocks(problem)))
+
+
+def _merge(summaries: Iterable[S]) -> S:
+    """Summaries as they come, of which only their sum is kept."""
+    return fold(lambda left, right: left.merge(right), summaries)
+
+
+def _blocks(problem: Problem) -> Iterator[Block]:
+    """Data in memory, of which a sparse X becomes dense some rows at a time."""
+    for rows in row_blocks(problem.n_samples, problem.n_features):
+        X, w = problem.X[rows], problem.sample_weight
+        dense = X if isinstance(X, np.ndarray) else X.toarray()
+        yield Block(dense, problem.y[rows], None if w is None else w[rows], rows.start)
+
+
+@dataclass(frozen=True)
+class _Line:
+    """u = X beta + intercept; at most `zero` is not above the floor."""
+
+    beta: Vector
+    intercept: float
+    zero: float = 0.0
+
+    def at(self, piece: Block) -> tuple[Any, Any, Any, Any]:
+        """X, u and y in float64, and the weights."""
+        X, y = piece.lift(piece.X), piece.lift(piece.y)
+        u = X @ piece.lift(self.beta) + self.intercept
+        return X, u, y, piece.xp.ones_like(u) if piece.w is None else piece.lift(piece.w)
+
+    def residual(self, u: Any, y: Any) -> Any:
+        """The outcome less its fit."""
+        return y - u * (u > 0.0)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """Largest |u|, |x| and |y|, the least y; sums of the weights, and of y and u with them."""
+
+    reach: float
+    largest: Vector
+    top: float
+    least: float
+    weight: float
+    means: Vector
+
+    def merge(self, other: _Look) -> _Look:
+        return _Look(
+            max(self.reach, other.reach),
+            np.maximum(self.largest, other.largest),
+            max(self.top, other.top),
+            min(self.least, other.least),
+            self.weight + other.weight,
+            self.means + other.means,
+        )
+
+
+@dataclass(frozen=True)
+class _LookTask:
+    line: _Line
+
+    def __call__(self, block: Block) -> _Look:
+        return _merge(map(self._look, block.pieces()))
+
+    def _look(self, piece: Block) -> _Look:
+        xp = piece.xp
+        X, u, y, w = self.line.at(piece)
+        # Rows without weight have no outcome that counts.
+        outcomes = y * (w > 0.0)
+        least = xp.min(xp.where(w > 0.0, y, np.inf))
+        return _Look(
+            float(xp.max(xp.abs(u))),
+            np.asarray(piece.lower(xp.max(xp.abs(X), axis=0))),
+            float(xp.max(xp.abs(outcomes))),
+            float(least),
+            float(xp.sum(w)),
+            np.array([float(w @ y), float(w @ u)]),
+        )
+
+
+@dataclass(frozen=True)
+class _Split:
+    above: Moments
+    below: Moments
+    n_kinks: int
+    n_positive: int
+    spread_y: float
+    spread_u: float
+    weights: float
+
+    def merge(self, other: _Split) -> _Split:
+        return _Split(
+            self.above.merge(other.above),
+            self.below.merge(other.below),
+            self.n_kinks + other.n_kinks,
+            self.n_positive + other.n_positive,
+            self.spread_y + other.spread_y,
+            self.spread_u + other.spread_u,
+            self.weights + other.weights,
+        )
+
+
+@dataclass(frozen=True)
+class _SplitTask:
+    line: _Line
+    unit: Vector
+    fit_intercept: bool
+    mean_y: float
+    mean_u: float
+
+    def __call__(self, block: Block) -> _Split:
+        return _merge(map(self._split, block.pieces()))
+
+    def _split(self, piece: Block) -> _Split:
+        X, u, y, w = self.line.at(piece)
+        above, weighted = u > self.line.zero, w > 0.0
+        kinks = weighted & ~above & (u >= -self.line.zero)
+        if not self.fit_intercept:
+            # A row of zeros is at 0 whatever the coefficients are.
+            kinks = kinks & piece.xp.any(X != 0.0, axis=1)
+        active, rest = weighted & above, weighted & ~above
+        e = self.line.residual(u, y)
+        Z = X[active] * piece.lift(1.0 / self.unit)
+        return _Split(
+            self._moments(piece, Z, w[active], e[active], self.fit_intercept),
+            self._moments(piece, X[rest][:, :0], w[rest], e[rest], True),
+            int(piece.xp.sum(kinks)),
+            int(piece.xp.sum(weighted & (y > 0.0))),
+            float(w @ (y - self.mean_y) ** 2),
+            float(w @ (u - self.mean_u) ** 2),
+            float(w @ w),
+        )
+
+    def _moments(self, piece: Block, X: Any, w: Any, e: Any, has_mean: bool) -> Moments:
+        """Of some rows of a piece, in units of the columns."""
+        xp, (m, p) = piece.xp, X.shape
+        unit, weight = self.unit[:p], float(xp.sum(w))
+        mean, largest, gram = np.zeros(p), np.zeros(p), np.zeros((p, p))
+        if m > 0 and p > 0:
+            if has_mean:
+                mean = piece.lower((w / weight) @ X)
+            largest = piece.lower(xp.max(xp.abs(X), axis=0))
+            Z = (X - piece.lift(mean)) * xp.sqrt(w)[:, None]
+            gram = piece.lower(piece.product(Z, Z))
+        scaled = e * xp.sqrt(w)
+        return Moments(m, weight, mean, largest, gram, float(scaled @ scaled), unit, has_mean)
+
+
+@dataclass(frozen=True)
+class _MeatTask:
+    line: _Line
+    is_above: bool
+    standard: Standard
+    bread: Matrix
+    power: float
+
+    def __call__(self, block: Block) -> Meat:
+        return _merge(map(self._meat, block.pieces()))
+
+    def _meat(self, piece: Block) -> Meat:
+        xp, standard = piece.xp, self.standard
+        X, u, y, w = self.line.at(piece)
+        chosen = (w > 0.0) & ((u > self.line.zero) == self.is_above)
+        X = X[chosen][:, : standard.size.size] * piece.lift(1.0 / standard.unit)
+        X = (X - piece.lift(standard.mean)) * piece.lift(1.0 / standard.size)
+        rows = replace(piece, X=X, y=self.line.residual(u, y)[chosen], w=w[chosen])
+        Z, e = rows.columns(np.ones(len(self.bread)), standard.has_intercept, Space(rows)), rows.outcomes()
+        free = 1.0 - xp.vecdot(Z @ piece.lift(self.bread), Z)
+        n_alone = 0
+        if self.power > 0.0:
+            n_alone = int(xp.sum(free < FREE))
+            e = e / xp.where(free < FREE, np.nan, free) ** self.power
+        return Meat(piece.lower(piece.product(Z * (e * e)[:, None], Z)), n_alone)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    values: Vector
+
+    def merge(self, other: _Sum) -> _Sum:
+        return _Sum(self.values + other.values)
+
+
+@dataclass(frozen=True)
+class _DensityTask:
+    line: _Line
+    width: float
+
+    def __call__(self, block: Block) -> _Sum:
+        return _merge(map(self._sum, block.pieces()))
+
+    def _sum(self, piece: Block) -> _Sum:
+        X, u, _, w = self.line.at(piece)
+        near = w * piece.xp.exp(-0.5 * (u / self.width) ** 2) / (self.width * np.sqrt(2.0 * np.pi))
+        return _Sum(np.append(piece.lower(near @ X), float(piece.xp.sum(near))))
