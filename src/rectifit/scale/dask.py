@@ -172,8 +172,8 @@ def _align(values: Any, name: str, lengths: list[int]) -> list[Any]:
     if not is_dask(values):
         column = check_array(values, name, dimensions=1).astype(np.float64, copy=False)
         check_length(column, name, sum(lengths))
-        # Sent once, and not in every pass.
-        return _align(from_array(column, chunks=(tuple(lengths),)).persist(), name, lengths)
+        # Sent with every pass: what a worker is given once, it can lose.
+        return _align(from_array(column, chunks=(tuple(lengths),)), name, lengths)
     check_dimensions(values, name, 1)
     if hasattr(values, "chunks"):
         if not any(np.isnan(length) for length in values.chunks[0]) and values.shape[0] == sum(lengths):
