@@ -210,6 +210,17 @@ with sklearn.config_context(array_api_dispatch=True):
     refuses(lambda: model.fit(T * 1j, y), "X has dtype torch.complex")
     refuses(lambda: model.fit(T, y * 1j), "y has dtype")
     refuses(lambda: model.fit(T.to_sparse(), y), "X is a sparse tensor")
+    # What is so large that it is worked on where it lives gives the same.
+    import rectifit.estimator
+    from rectifit.scale import TorchBlocks
+    small = ReLURegressor("sorting+iterative").fit(X.astype(np.float32), y, weight)
+    as_blocks, rectifit.estimator.as_blocks = rectifit.estimator.as_blocks, lambda *data: TorchBlocks(*data)
+    large = ReLURegressor("sorting+iterative").fit(T, torch.from_numpy(y), weight)
+    rectifit.estimator.as_blocks = as_blocks
+    assert large.solution_.problem.blocks.n_samples == 200
+    assert abs(host(large.coef_) - small.coef_).max() < 1e-8
+    assert (host(large.active_) == small.active_).all()
+    assert abs(large.score(T, y) - small.score(X, y)) < 1e-4
 # Without dispatch all is taken like arrays, and what is where it should not be is fetched.
 assert isinstance(model.fit(T, y).coef_, np.ndarray)
 assert isinstance(model.predict(T), np.ndarray)

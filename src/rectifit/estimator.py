@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from rectifit.checks import check_tensor, is_tensor, refuse_text, to_numpy
-from rectifit.interchange import home_of, to_host
+from rectifit.dispatch import home_of, to_host
 from rectifit.methods import solve
 from rectifit.scale.blocks import Blocks
 from rectifit.scale.dask import check_dimensions, is_dask, predict_chunks
