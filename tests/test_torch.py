@@ -161,7 +161,7 @@ from rectifit import ReLURegressor
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler
 device = "DEVICE"
 rng = np.random.default_rng(0)
 X, noise = rng.standard_normal((200, 3)), rng.standard_normal(200)
@@ -198,7 +198,7 @@ with sklearn.config_context(array_api_dispatch=True):
     start = ReLURegressor(method="iterative", max_iter=1).fit(X, y, weight, start=model)
     assert start.objective_ <= model.objective_ * (1 + 1e-5)
     T = T.detach()
-    pipeline = make_pipeline(StandardScaler(), ReLURegressor("iterative"))
+    pipeline = make_pipeline(MinMaxScaler(), ReLURegressor("iterative"))
     assert cross_val_score(pipeline, T, torch.from_numpy(y).to(T)).min() > 0.5
     for bad in (T[:, :2], T * torch.nan, T[:, 0], T[None]):
         refuses(lambda: model.predict(bad))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -173,8 +174,9 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 refuse_text(np.asarray(values), name)
         dtypes = [xp.float64, xp.float32]
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=dtypes, y_numeric=True)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=xp.float64)
+        # Arrays of other libraries are checked where they are used.
+        if sample_weight is not None and (xp is np or isinstance(sample_weight, Real)):
+            sample_weight = _check_sample_weight(sample_weight, np.empty(X.shape[0]), dtype=np.float64)
         return X, y, sample_weight
 
     def _check_columns(self, X: Any, *, reset: bool) -> None:
