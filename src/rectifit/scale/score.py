@@ -77,12 +77,12 @@ class ScoreTask:
     def __call__(self, block: Block) -> Deviations:
         total = Deviations(0, 0.0, 0.0, 0.0, 0.0)
         for piece in block.pieces():
-            v = piece.outcomes()
-            root = piece.xp.ones_like(v) if piece.w is None else piece.root_weight
-            u = piece.columns(np.ones(self.beta.size), False) @ piece.lift(self.beta) + self.intercept * root
-            r = piece.xp.maximum(u, self.floor * root) - v
-            weight = float(root @ root)
-            mean = float(root @ v) / weight if weight > 0.0 else 0.0
-            e = v - mean * root
-            total = total.merge(Deviations(piece.n_rows, weight, mean, float(e @ e), float(r @ r)))
+            y = piece.lift(piece.y)
+            w = piece.xp.ones_like(y) if piece.w is None else piece.lift(piece.w)
+            u = piece.lift(piece.X) @ piece.lift(self.beta) + self.intercept
+            residual = float(w @ piece.xp.square(u.clip(min=self.floor) - y))
+            weight = float(w.sum())
+            mean = float(w @ y) / weight if weight > 0.0 else 0.0
+            spread = float(w @ piece.xp.square(y - mean))
+            total = total.merge(Deviations(piece.n_rows, weight, mean, spread, residual))
         return total
