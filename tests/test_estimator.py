@@ -8,12 +8,13 @@ import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor, make_column_transformer
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError, UndefinedMetricWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from rectifit import ReLURegressor, solve
+from rectifit.scale import ArrayBlocks, open_parquet
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(150, 4))
@@ -73,7 +74,29 @@ def test_float32_is_kept_and_computed_in_float64():
     model = ReLURegressor().fit(X.astype(np.float32), y.astype(np.float32))
     assert model.solution_.problem.X.dtype == np.float32
     assert model.coef_.dtype == np.float64
+    assert model.predict(X.astype(np.float32)).dtype == np.float32
     assert model.objective_ == pytest.approx(ReLURegressor().fit(X, y).objective_, rel=1e-5)
+
+
+def test_blocks_are_scored_in_blocks(tmp_path):
+    w = rng.exponential(size=150)
+    model = ReLURegressor("iterative").fit(ArrayBlocks(X, y, w, block_rows=40), None)
+    blocks = ArrayBlocks(X, y, w, block_rows=70)
+    assert model.score(blocks, None) == pytest.approx(model.score(X, y, sample_weight=w), rel=1e-12)
+    pl.DataFrame(X, schema=list("abcd")).with_columns(y=y).write_parquet(tmp_path / "rows.parquet")
+    parquet = open_parquet(tmp_path / "rows.parquet", target="y")
+    assert model.score(parquet, None) == pytest.approx(model.score(X, y), rel=1e-12)
+    model.fit(parquet, None)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    turned = open_parquet(tmp_path / "rows.parquet", target="y", features=list("bacd"))
+    with pytest.raises(ValueError, match="X has the columns b, a, c, d; the fit has a, b, c, d"):
+        model.score(turned, None)
+    with pytest.raises(ValueError, match="X has 2 columns; the fit has 4"):
+        model.score(ArrayBlocks(X[:, :2], y), None)
+    # Names of an earlier fit do not stay.
+    assert not hasattr(model.fit(blocks, None), "feature_names_in_")
+    with pytest.warns(UndefinedMetricWarning, match="less than two samples"):
+        assert np.isnan(model.score(ArrayBlocks(X[:1], y[:1]), None))
 
 
 def test_pipelines_and_searches():

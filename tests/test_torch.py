@@ -141,48 +141,134 @@ def test_without_dispatch_the_estimator_takes_tensors_like_arrays():
     np.testing.assert_array_equal(ours.predict(torch.from_numpy(X)), plain.predict(X))
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-3])
+def test_single_precision_does_not_spoil_the_fit(scale):
+    """Columns that differ by rounding have large coefficients that cancel, in float64 and not in float32."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    X = np.column_stack([X, X[:, 0] + X[:, 1]]).astype(np.float32)
+    y = np.maximum(X[:, 0] - X[:, 2], 0.0) + scale * rng.standard_normal(60)
+    model = ReLURegressor().fit(X, y)
+    assert model.coef_.dtype == np.float64
+    predicted = model.predict(X)
+    assert predicted.dtype == np.float32
+    assert np.square(predicted - y).sum() == pytest.approx(model.objective_, rel=1e-3)
+
+
 DISPATCH = """
 import numpy as np, pickle, sklearn, torch
 from rectifit import ReLURegressor
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+device = "DEVICE"
 rng = np.random.default_rng(0)
 X, noise = rng.standard_normal((200, 3)), rng.standard_normal(200)
 y = np.maximum(X @ [1.0, -1.0, 0.5] + 0.2, 0.0) + 0.3 * noise
-plain = ReLURegressor().fit(X, y)
+weight = rng.uniform(0.5, 1.5, 200)
+plain = ReLURegressor().fit(X, y, weight)
+def host(tensor):
+    assert torch.is_tensor(tensor) and tensor.device == T.device
+    return tensor.detach().cpu().numpy()
+def refuses(call, *texts):
+    try:
+        call()
+    except (ValueError, TypeError) as error:
+        assert all(text in str(error) for text in texts), error
+        return
+    raise AssertionError(texts)
 with sklearn.config_context(array_api_dispatch=True):
     for dtype, close in ((torch.float64, 1e-12), (torch.float32, 1e-5)):
-        T = torch.from_numpy(X).to(dtype)
-        for outcomes in (y, torch.from_numpy(y)):
-            model = clone(ReLURegressor()).fit(T, outcomes, sample_weight=np.ones(200))
-            assert model.coef_.dtype == model.intercept_.dtype == dtype
-            assert torch.is_tensor(model.active_) and model.n_features_in_ == 3
-            assert abs(model.coef_.numpy() - plain.coef_).max() < close
-            assert (model.active_.numpy() == plain.active_).mean() > 0.99
+        T = torch.from_numpy(X).to(device, dtype).requires_grad_()
+        # y and weights may come from elsewhere: everything follows X.
+        for t in (y, y.tolist(), torch.from_numpy(y), torch.from_numpy(y).to(T.device)):
+            model = clone(ReLURegressor()).fit(T, t, sample_weight=weight)
+            assert model.coef_.dtype == model.intercept_.dtype == torch.float64
+            assert model.n_features_in_ == 3 and host(model.active_).dtype == bool
+            assert abs(host(model.coef_) - plain.coef_).max() < close
+            assert abs(host(model.intercept_) - plain.intercept_) < close
+            assert (host(model.active_) == plain.active_).mean() > 0.99
             predicted = model.predict(T)
-            assert predicted.dtype == dtype and abs(predicted.numpy() - plain.predict(X)).max() < 10 * close
-            assert abs(model.score(T, torch.from_numpy(y).to(dtype)) - plain.score(X, y)) < 1e-4
+            assert predicted.dtype == dtype
+            assert abs(host(predicted) - plain.predict(X)).max() < 10 * close
+            assert abs(model.score(T, t, weight) - plain.score(X, y, weight)) < 1e-4
     again = pickle.loads(pickle.dumps(model))
     assert torch.equal(again.predict(T), model.predict(T))
-    assert torch.is_tensor(plain.predict(T))
-    start = ReLURegressor(method="iterative", max_iter=1).fit(X, y, start=model)
+    start = ReLURegressor(method="iterative", max_iter=1).fit(X, y, weight, start=model)
     assert start.objective_ <= model.objective_ * (1 + 1e-5)
-    for bad in (T[:, :2], T * torch.nan):
+    T = T.detach()
+    pipeline = make_pipeline(MinMaxScaler(), ReLURegressor("iterative"))
+    assert cross_val_score(pipeline, T, torch.from_numpy(y).to(T)).min() > 0.5
+    for bad in (T[:, :2], T * torch.nan, T[:, 0], T[None]):
+        refuses(lambda: model.predict(bad))
+    refuses(lambda: model.predict(X), "ReLURegressor.predict()", "is of NumPy", "must use the same namespace")
+    refuses(lambda: plain.predict(T), "is of torch on " + device)
+    refuses(lambda: model.fit(T, y[1:]), "[200, 199]")
+    refuses(lambda: model.fit(T, y * np.nan), "y contains NaN")
+    refuses(lambda: model.fit(T, y, -weight), "sample_weight has a negative entry")
+    refuses(lambda: model.fit(T * 1j, y), "X has dtype torch.complex")
+    refuses(lambda: model.fit(T, y * 1j), "y has dtype")
+    refuses(lambda: model.fit(T.to_sparse(), y), "X is a sparse tensor")
+    # What is so large that it is worked on where it lives gives the same.
+    import rectifit.estimator
+    from rectifit.scale import TorchBlocks
+    small = ReLURegressor("sorting+iterative").fit(X.astype(np.float32), y, weight)
+    as_blocks, rectifit.estimator.as_blocks = rectifit.estimator.as_blocks, lambda *data: TorchBlocks(*data)
+    large = ReLURegressor("sorting+iterative").fit(T, torch.from_numpy(y), weight)
+    rectifit.estimator.as_blocks = as_blocks
+    assert large.solution_.problem.blocks.n_samples == 200
+    assert abs(host(large.coef_) - small.coef_).max() < 1e-8
+    assert (host(large.active_) == small.active_).all()
+    assert abs(large.score(T, y) - small.score(X, y)) < 1e-4
+# Without dispatch all is taken like arrays, and what is where it should not be is fetched.
+assert isinstance(model.fit(T, y).coef_, np.ndarray)
+assert isinstance(model.predict(T), np.ndarray)
+on_device = torch.from_numpy(y).to(T.device).requires_grad_()
+assert abs(model.score(T, on_device) - model.score(X, y)) < 1e-4
+"""
+
+# scikit-learn's own checks of everything that follows X, with values where they can be compared.
+CHECKS = """
+from unittest import SkipTest
+from rectifit import ReLURegressor
+from sklearn.utils.estimator_checks import check_array_api_input_and_values, estimator_checks_generator
+done = []
+for estimator, check in estimator_checks_generator(ReLURegressor()):
+    if "array_api" in check.func.__name__:
         try:
-            model.predict(bad)
-        except ValueError:
+            check(estimator)
+        except SkipTest:
             continue
-        raise AssertionError
-assert isinstance(model.predict(X), np.ndarray)
+        done.append(str(check.keywords))
+for estimator in (ReLURegressor("sorting+iterative", floor="estimate"), ReLURegressor(fit_intercept=False)):
+    for dtype in ("float64", "float32"):
+        check_array_api_input_and_values("ReLURegressor", estimator, "torch", "DEVICE", dtype)
+assert sum("torch" in keywords for keywords in done) >= 2, done
 """
 
 
-def test_with_dispatch_everything_follows_x():
+def run_with_dispatch(script, device):
     """In a process of its own: SciPy reads the variable when it is imported."""
     environment = dict(os.environ) | {"SCIPY_ARRAY_API": "1", "OMP_NUM_THREADS": "1"}
     source = str(Path(__file__).parents[1] / "src")
     environment["PYTHONPATH"] = os.pathsep.join([source, environment.get("PYTHONPATH", "")])
-    done = subprocess.run([sys.executable, "-c", DISPATCH], env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-W", "error::UserWarning", "-c", script.replace("DEVICE", device)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+DEVICES = ["cpu"] + ["cuda"] * torch.cuda.is_available()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_with_dispatch_everything_follows_x(device):
+    run_with_dispatch(DISPATCH, device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_array_api_checks_of_scikit_learn(device):
+    run_with_dispatch(CHECKS, device)
 
 
 # Thousands of surrogates at once.

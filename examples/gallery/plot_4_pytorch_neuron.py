@@ -1,12 +1,14 @@
 """
-A neuron for PyTorch
-====================
+To PyTorch and back
+===================
 
 A ReLU neuron, ``relu(linear(x))``, is what rectifit fits. Training it by gradient descent depends on where it
-starts: some starts end with a dead neuron, which is off for all samples and whose gradient is zero. Here the
-weight and bias from rectifit go into ``torch.nn.Linear``, and are compared with Adam from random starts.
+starts: some starts end with a dead neuron, which is off for all samples and whose gradient is zero. Here Adam
+trains one from random starts, and then from the fit of the sorting algorithm:
+:meth:`~rectifit.Solution.to_torch` gives a fit as ``torch.nn.Sequential(Linear, ReLU)``, to be trained
+further like any other module, and a trained module goes back as ``start`` of :func:`~rectifit.solve`.
 
-PyTorch is optional; without it the fit is made and the comparison is left out.
+PyTorch is optional; without it the fit is made and the rest is left out.
 """
 
 import matplotlib.pyplot as plt
@@ -18,6 +20,7 @@ try:
     import torch
 except ImportError:
     torch = None
+    print("PyTorch is not installed; install it with: pip install 'rectifit[torch]'")
 
 # %%
 # Features that are not centred, and a mean that is positive for one sample in seven.
@@ -32,65 +35,76 @@ certificate = certify(X, y, fit, target_gap=0.01, time_limit=10)
 print(f"rectifit: sum of squares {fit.objective:.2f}; {certificate}")
 
 # %%
-# The neuron with these weights gives the same predictions. From here it can be trained further as a part of a
-# larger network.
+# The same fit as a module gives the same predictions. It can become a part of a larger network.
 
-
-def make_neuron(beta, intercept):
-    """A ReLU neuron of PyTorch with given weights."""
-    neuron = torch.nn.Sequential(torch.nn.Linear(len(beta), 1, dtype=torch.float64), torch.nn.ReLU())
+if torch is not None:
+    torch.set_num_threads(1)
+    neuron = fit.to_torch()
+    print(neuron)
     with torch.no_grad():
-        neuron[0].weight.copy_(torch.as_tensor(np.array(beta))[None])
-        neuron[0].bias.fill_(intercept)
-    return neuron
+        difference = np.abs(neuron(torch.from_numpy(X))[:, 0].numpy() - fit.predict(X)).max()
+    print(f"largest difference between its predictions and ours: {difference:.1e}")
+
+# %%
+# Adam from twenty of PyTorch's own random starts with the features as they are, and from twenty with
+# standardised ones, which is a good habit and helps.
 
 
-def train(X, seed, n_steps=600):
-    """The sum of squares along Adam's way from a random start of PyTorch's own."""
-    torch.manual_seed(seed)
-    neuron = torch.nn.Sequential(torch.nn.Linear(X.shape[1], 1, dtype=torch.float64), torch.nn.ReLU())
-    optimiser = torch.optim.Adam(neuron.parameters(), lr=0.05)
-    inputs, outcomes = torch.as_tensor(X), torch.as_tensor(y)
+def train(module, features, n_steps=600):
+    """The sum of squares at every step of Adam."""
+    optimiser = torch.optim.Adam(module.parameters(), lr=0.05)
+    inputs, outcomes = torch.from_numpy(features), torch.from_numpy(y)
     losses = []
     for _ in range(n_steps):
         optimiser.zero_grad()
-        loss = torch.square(neuron(inputs)[:, 0] - outcomes).sum()
+        loss = torch.square(module(inputs)[:, 0] - outcomes).sum()
         losses.append(float(loss.detach()))
         loss.backward()
         optimiser.step()
     return losses
 
 
-# %%
-# Twenty starts with the features as they are, and twenty with standardised ones, which is a good habit and
-# helps.
+def random_neuron(seed):
+    """A neuron as PyTorch makes it."""
+    torch.manual_seed(seed)
+    return torch.nn.Sequential(torch.nn.Linear(X.shape[1], 1, dtype=torch.float64), torch.nn.ReLU())
 
-standardised = (X - X.mean(axis=0)) / X.std(axis=0)
-runs = {"features as they are": (), "standardised features": ()}
-if torch is None:
-    print("PyTorch is not installed; install it with: pip install 'rectifit[torch]'")
-else:
-    torch.set_num_threads(1)
-    neuron = make_neuron(fit.beta, fit.intercept)
-    with torch.no_grad():
-        difference = np.abs(neuron(torch.as_tensor(X))[:, 0].numpy() - fit.predict(X)).max()
-    print(f"largest difference between the neuron's predictions and ours: {difference:.1e}")
-    for name, features in zip(runs, (X, standardised), strict=True):
-        runs[name] = [train(features, seed) for seed in range(20)]
-        ends = np.array(runs[name])[:, -1]
+
+tables = {"features as they are": X, "standardised features": (X - X.mean(axis=0)) / X.std(axis=0)}
+from_random, from_sorting = {}, {}
+if torch is not None:
+    for name, features in tables.items():
+        from_random[name] = [train(random_neuron(seed), features) for seed in range(20)]
+        ends = np.array(from_random[name])[:, -1]
         good = np.mean(ends <= 1.01 * fit.objective)
         print(f"{name}: best {ends.min():.2f}, worst {ends.max():.2f}, {good:.0%} within 1 % of the best fit")
+
+# %%
+# Adam from the fit of the sorting algorithm, which has a guarantee and takes milliseconds. And back: the
+# iterative method goes on from the trained module, to a point that it cannot improve.
+
+if torch is not None:
+    for name, features in tables.items():
+        begin = solve(features, y, "sorting")
+        neuron = begin.to_torch()
+        from_sorting[name] = train(neuron, features)
+        back = solve(features, y, "iterative", start=neuron)
+        print(
+            f"{name}: sorting {begin.objective:.2f}, after Adam {from_sorting[name][-1]:.2f}, "
+            f"back in rectifit {back.objective:.2f} ({back.stopped})"
+        )
 
 # %%
 # Each line is one training run. The dashed line is the fit by rectifit, below which no run can end by more
 # than the gap. Runs that stay at the top are dead.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
-for axis, (name, lines) in zip(axes, runs.items(), strict=True):
-    for losses in lines:
+for axis, name in zip(axes, tables, strict=True):
+    for losses in from_random.get(name, ()):
         axis.plot(losses, color="C0", alpha=0.4, linewidth=1)
-    axis.axhline(fit.objective, color="C3", linestyle="--", linewidth=2, label="rectifit, proved")
     axis.plot([], color="C0", label="Adam, 20 random starts")
+    axis.plot(from_sorting.get(name, ()), color="C2", linewidth=2, label="Adam from the sorting algorithm")
+    axis.axhline(fit.objective, color="C3", linestyle="--", linewidth=2, label="rectifit, proved")
     axis.set(xlabel="step", yscale="log", title=name)
 axes[0].set_ylabel("sum of squares")
 axes[0].legend(loc="upper right")

@@ -23,6 +23,7 @@ __all__ = [
     "check_outcome",
     "check_random_state",
     "check_start",
+    "check_tensor",
     "check_weight",
     "is_tensor",
     "refuse_text",
@@ -57,6 +58,17 @@ def to_numpy(values: Any) -> Any:
     return (host.float() if str(host.dtype) == "torch.bfloat16" else host).numpy()
 
 
+def check_tensor(values: Any, name: str) -> Any:
+    """A real, dense tensor, cut off from its gradient; all else as it is."""
+    if not is_tensor(values):
+        return values
+    if values.is_complex():
+        raise TypeError(f"{name} has dtype {values.dtype}; it must be real numbers")
+    if str(values.layout) != "torch.strided":
+        raise TypeError(f"{name} is a sparse tensor ({values.layout}); a dense one is needed")
+    return values.detach()
+
+
 def check_design(X: Any) -> Any:
     """X as a finite dense table, float32 or float64 as given, or as a SciPy CSR array of float64."""
     if not (hasattr(X, "tocsr") and hasattr(X, "toarray")):
@@ -82,7 +94,7 @@ def check_array(values: object, name: str, dimensions: int) -> FloatArray:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked entries; all entries must be present")
     try:
-        array = np.asarray(to_numpy(values))
+        array = np.asarray(to_numpy(check_tensor(values, name)))
     except ValueError:
         raise ValueError(f"{name} is ragged; all of its rows must have the same length") from None
     if array.ndim != dimensions:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from rectifit.checks import is_tensor, refuse_text, to_numpy
-from rectifit.interchange import like
+from rectifit.checks import check_tensor, is_tensor, refuse_text, to_numpy
+from rectifit.dispatch import home_of, to_host
 from rectifit.methods import solve
+from rectifit.scale.blocks import Blocks
+from rectifit.scale.dask import check_dimensions, is_dask, predict_chunks
+from rectifit.scale.score import ScoreTask
 from rectifit.scale.solve import as_blocks
 
 if TYPE_CHECKING:
@@ -56,6 +59,7 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     coef_ : array of shape (n_features,)
+        In float64 also where X is float32.
     intercept_ : float
     floor_ : float
         As given, or estimated.
@@ -118,22 +122,26 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            With scikit-learn's array API dispatch, coef_, intercept_ and active_ of a torch tensor live where
-            it lives. Or data that is read in blocks, as for `rectifit.solve`.
+            With scikit-learn's array API dispatch, coef_, intercept_ and active_ of a torch tensor, or an
+            array of another such library, live where it lives. Or data that is read in blocks, as for
+            `rectifit.solve`.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
         start : solution, pair (coef, intercept) or coefficients, optional
             Where to begin; the fit is never worse.
         """
-        home = X if is_tensor(X) and get_config()["array_api_dispatch"] else None
+        X, y, sample_weight = _check_tensors(X, y, sample_weight)
+        home = home_of(X)
         if home is not None:
-            X = validate_data(self, X, dtype="numeric")
+            X, y, sample_weight = self._validate(X, home.bring(y), home.bring(sample_weight), home.xp)
+        table = X
+        if home is not None and not is_tensor(X):
+            X, y, sample_weight = map(to_host, (X, y, sample_weight))
+        # Tensors are taken as they are: large ones are solved on their accelerator.
         blocks = as_blocks(X, y, sample_weight)
         if blocks is not None:
+            self._check_columns(X, reset=True)
             X, y, sample_weight = blocks, None, None
-            self.n_features_in_ = blocks.n_features
-            if blocks.feature_names is not None:
-                self.feature_names_in_ = np.array(blocks.feature_names, dtype=object)
         elif home is None:
             X, y, sample_weight = self._validate(*map(to_numpy, (X, y, sample_weight)))
         solution = solve(X, y, sample_weight=sample_weight, start=start, **self.get_params(deep=False))
@@ -149,34 +157,91 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.active_ = None
         if blocks is None:
             self.active_ = solution.problem.preactivation(solution.beta, solution.intercept) > solution.floor
-        self.solution_ = solution
         if home is not None:
-            self.coef_, self.intercept_ = like(self.coef_, home), like(self.intercept_, home)
-            self.active_ = home.detach().to(self.coef_.dtype) @ self.coef_ + self.intercept_ > self.floor_
+            # In float64 even if X is not: columns that are nearly the same have large coefficients that
+            # cancel, and rounding them would spoil the fit.
+            self.coef_, self.intercept_ = map(home.bring, (solution.beta, np.array(solution.intercept)))
+            if blocks is None:
+                self.active_ = home.bring(self.active_)
+            else:
+                self.active_ = home.product(table, self.coef_) + self.intercept_ > self.floor_
+        self.solution_ = solution
         return self
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def _validate(self, X: Any, y: Any, sample_weight: Any, xp: Any = np) -> tuple[Any, Any, Any]:
         for name, values in (("X", X), ("y", y)):
             if isinstance(values, list | np.ndarray):
                 refuse_text(np.asarray(values), name)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], y_numeric=True)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        dtypes = [xp.float64, xp.float32]
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=dtypes, y_numeric=True)
+        # Arrays of other libraries are checked where they are used.
+        if sample_weight is not None and (xp is np or isinstance(sample_weight, Real)):
+            sample_weight = _check_sample_weight(sample_weight, np.empty(X.shape[0]), dtype=np.float64)
         return X, y, sample_weight
 
+    def _check_columns(self, X: Any, *, reset: bool) -> None:
+        """Names and number of the columns of data into which scikit-learn does not look."""
+        if not isinstance(X, Blocks):
+            # A dask frame without its rows knows its columns.
+            columns = X._meta if is_dask(X) and hasattr(X, "columns") else X
+            validate_data(self, columns, reset=reset, skip_check_array=True)
+            return
+        names = None if X.feature_names is None else np.array(X.feature_names, dtype=object)
+        if reset:
+            self.n_features_in_ = X.n_features
+            self.__dict__.pop("feature_names_in_", None)
+            if names is not None:
+                self.feature_names_in_ = names
+        known = getattr(self, "feature_names_in_", None)
+        if X.n_features != self.n_features_in_:
+            raise ValueError(f"X has {X.n_features} columns; the fit has {self.n_features_in_}")
+        if names is not None and known is not None and (names != known).any():
+            raise ValueError(f"X has the columns {', '.join(names)}; the fit has {', '.join(known)}")
+
     def predict(self, X: Any) -> Any:
-        """max(floor_, X coef_ + intercept_); with array API dispatch, of a tensor a tensor where it lives."""
+        """max(floor_, X coef_ + intercept_), computed in float64; in float32 if X is.
+
+        Of a dask array or data frame, a dask array, computed chunk by chunk when it is asked for. With array
+        API dispatch, an array of the library of X, which must be the one of the fit, on the same device.
+        """
         check_is_fitted(self)
-        if is_tensor(X) and get_config()["array_api_dispatch"]:
-            X = validate_data(self, X, dtype="numeric", reset=False)
-            coef = like(self.coef_, X)
-            return (X.to(coef.dtype) @ coef + like(self.intercept_, X)).clamp(min=self.floor_)
+        X = check_tensor(X, "X")
+        if is_dask(X):
+            check_dimensions(X, "X", 2)
+            self._check_columns(X, reset=False)
+            return predict_chunks(X, to_host(self.coef_), float(self.intercept_), self.floor_)
+        home, fitted = home_of(X), home_of(self.coef_)
+        if home != fitted:
+            raise ValueError(
+                f"X passed to {type(self).__name__}.predict() is of {home or 'NumPy'}; it must use the same "
+                f"namespace and device as the X of fit, {fitted or 'NumPy'}"
+            )
+        if home is not None:
+            X = validate_data(self, X, dtype=[home.xp.float64, home.xp.float32], reset=False)
+            u = home.product(X, self.coef_) + self.intercept_
+            return home.xp.astype(home.xp.clip(u, self.floor_, None), X.dtype, copy=False)
         X, coef, intercept = map(to_numpy, (X, self.coef_, self.intercept_))
-        if type(X).__module__.startswith("dask.array"):
-            # Lazy, chunk by chunk.
-            return np.maximum(X @ coef + intercept, self.floor_)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(np.maximum(X @ coef + intercept, self.floor_))
+        return np.asarray(np.maximum(X @ coef + intercept, self.floor_), dtype=X.dtype)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of the predictions; data that is read in blocks is read once, where it is.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for `fit`
+        """
+        check_is_fitted(self)
+        X, y, sample_weight = _check_tensors(X, y, sample_weight)
+        home = home_of(X)
+        if home is not None:
+            return float(super().score(X, home.bring(y), home.bring(sample_weight)))
+        blocks = as_blocks(X, y, sample_weight)
+        if blocks is None:
+            return float(super().score(X, *map(to_numpy, (y, sample_weight))))
+        self._check_columns(X, reset=False)
+        beta = np.asarray(to_host(self.coef_), dtype=np.float64)
+        return blocks.reduce(ScoreTask(beta, float(self.intercept_), self.floor_)).r2()
 
     def summary(self, **options: Any) -> Summary:
         """A table with standard errors and intervals; the options are those of `inference.summarise`.
@@ -204,7 +269,12 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.array_api_support = True
         tags.input_tags.sparse = True
         # Outcomes centred at 0, as scikit-learn's checks have them, are half negative: no ReLU fits those.
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def _check_tensors(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    return check_tensor(X, "X"), check_tensor(y, "y"), check_tensor(sample_weight, "sample_weight")

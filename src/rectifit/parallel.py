@@ -21,16 +21,21 @@ Result = TypeVar("Result")
 
 
 def count_threads(n_jobs: Any) -> int:
-    """Threads asked for by n_jobs: one for None without a cluster, all processors for -1."""
-    if n_jobs is None and not uses_cluster():
+    """Threads of this process asked for by n_jobs: one for None, all processors for -1.
+
+    How many workers a cluster has does not matter here: work that goes there needs no threads.
+    """
+    if n_jobs is None:
         return 1
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer)):
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer):
         raise TypeError(f"n_jobs is {n_jobs!r}; it must be None, a positive number of threads, or -1 for all")
     if n_jobs == 0:
         raise ValueError("n_jobs is 0; it must be None, a positive number of threads, or -1 for all")
-    from joblib import effective_n_jobs
+    from joblib import cpu_count, effective_n_jobs
 
-    return int(effective_n_jobs(n_jobs if n_jobs is None else int(n_jobs)))
+    if uses_cluster():
+        return int(n_jobs) if n_jobs > 0 else max(1, cpu_count() + 1 + int(n_jobs))
+    return int(effective_n_jobs(int(n_jobs)))
 
 
 @contextmanager

@@ -196,12 +196,23 @@ class Solution:
         return self.certificate.floor is not None
 
     def predict(self, X: Any) -> Any:
-        """max(floor, X beta + intercept) for new rows; of a tensor, a tensor where it lives."""
-        table = X if is_tensor(X) and X.ndim == 2 else check_design(X)
+        """max(floor, X beta + intercept) for new rows.
+
+        Of a tensor, a tensor where it lives; of a dask array or data frame, a dask array, computed chunk by
+        chunk when it is asked for.
+        """
+        # Imported here: what reads data in blocks is about solutions too.
+        from rectifit.scale.dask import check_dimensions, is_dask, predict_chunks
+
+        if is_dask(X):
+            check_dimensions(X, "X", 2)
+        table = X if is_dask(X) or (is_tensor(X) and X.ndim == 2) else check_design(X)
         if table.shape[1] != self.beta.size:
             raise ValueError(
                 f"X has {table.shape[1]} columns; the fit has {self.beta.size} and needs as many"
             )
+        if is_dask(X):
+            return predict_chunks(X, self.beta, self.intercept, self.floor)
         if is_tensor(X):
             from rectifit.interchange import like
 

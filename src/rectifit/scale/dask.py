@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from rectifit.checks import check_array, check_length
+from rectifit.problem import Vector
 from rectifit.scale.blocks import Block, Blocks, S, merge_all
 
-__all__ = ["DaskBlocks"]
+__all__ = ["DaskBlocks", "check_dimensions", "is_dask", "predict_chunks"]
 
 # Summaries merged by one task.
 FAN_IN = 8
@@ -39,13 +40,14 @@ class DaskBlocks(Blocks):
     """
 
     def __init__(self, X: Any, y: Any, sample_weight: Any = None) -> None:
-        if hasattr(X, "npartitions") and hasattr(X, "columns"):
-            self.feature_names = tuple(map(str, X.columns))
+        check_dimensions(X, "X", 2)
+        if hasattr(X, "columns"):
+            # As in scikit-learn, columns that are numbered have no names.
+            if all(isinstance(name, str) for name in X.columns):
+                self.feature_names = tuple(X.columns)
             self._X, lengths = _partitions(X)
-            self.n_features = len(self.feature_names)
+            self.n_features = len(X.columns)
         else:
-            if X.ndim != 2:
-                raise ValueError(f"X has shape {X.shape}; it must be (n_samples, n_features)")
             X = X.rechunk({1: -1})
             self.n_features = int(X.shape[1])
             self._X, lengths = _chunks(X)
@@ -86,24 +88,60 @@ class DaskBlocks(Blocks):
         return result
 
 
+def is_dask(values: object) -> bool:
+    """Whether it is a dask collection; dask need not be there."""
+    return type(values).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def predict_chunks(X: Any, beta: Vector, intercept: float, floor: float) -> Any:
+    """max(floor, X beta + intercept) as a dask array, computed chunk by chunk when it is asked for."""
+    X = X.to_dask_array() if hasattr(X, "columns") else X.rechunk({1: -1})
+    dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
+    # By name: arrays among the other arguments would be taken for chunked ones.
+    named = {"beta": np.asarray(beta, np.float64), "intercept": intercept, "floor": floor, "result": dtype}
+    return X.map_blocks(_predict_chunk, **named, drop_axis=1, meta=np.empty(0, dtype))
+
+
+def _predict_chunk(chunk: Any, beta: Vector, intercept: float, floor: float, result: Any) -> Vector:
+    if chunk.shape[0] == 0:
+        return np.empty(0, result)
+    u = check_array(chunk, "X", dimensions=2) @ beta + intercept
+    return np.asarray(np.maximum(u, floor), result)
+
+
 def _apply(task: Callable[[Block], S], X: Any, y: Any, w: Any, start: int) -> S:
     return task(
         Block(
-            None if X is None else _numbers(X, "X"),
-            _numbers(y, "y"),
-            None if w is None else _numbers(w, "sample_weight"),
+            None if X is None else _numbers(X, "X", 2),
+            _numbers(y, "y", 1),
+            None if w is None else _numbers(w, "sample_weight", 1),
             start,
         )
     )
 
 
-def _numbers(values: Any, name: str) -> Any:
+def _numbers(values: Any, name: str, dimensions: int) -> Any:
+    """A chunk as an array. NaN is looked for in the first pass over the data, and not in every one."""
     array = np.asarray(values)
-    if array.dtype == object:
-        array = array.astype(np.float64)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} has dtype {array.dtype}; it must be real numbers")
-    return array
+    if array.dtype.kind in "fiub" and array.ndim == dimensions:
+        return array
+    return check_array(values, name, dimensions)
+
+
+def check_dimensions(values: Any, name: str, dimensions: int) -> None:
+    """Refuse what is no dask array or data frame of so many dimensions."""
+    from dask.utils import is_arraylike, is_dataframe_like, is_series_like
+
+    found, n = f"is a dask {type(values).__name__}", None
+    if is_dataframe_like(values) or is_series_like(values):
+        n = 2 if is_dataframe_like(values) else 1
+    elif is_arraylike(values):
+        found, n = f"has shape {values.shape}", values.ndim
+    if n != dimensions:
+        allowed = "a dask array or data frame of shape (n_samples, n_features)"
+        if dimensions == 1:
+            allowed = "an array, dask array or dask series of one dimension"
+        raise (TypeError if n is None else ValueError)(f"{name} {found}; it must be {allowed}")
 
 
 def _partitions(frame: Any) -> tuple[list[Any], list[int]]:
@@ -131,18 +169,18 @@ def _align(values: Any, name: str, lengths: list[int]) -> list[Any]:
     """The parts of y or weights that belong to the chunks of X."""
     from dask.array import from_array
 
-    if hasattr(values, "npartitions") and hasattr(values, "to_delayed") and not hasattr(values, "chunks"):
-        parts, found = _partitions(values)
-    elif hasattr(values, "dask"):
-        if values.ndim != 1:
-            raise ValueError(f"{name} has shape {values.shape}; it must be one-dimensional")
+    if not is_dask(values):
+        column = check_array(values, name, dimensions=1).astype(np.float64, copy=False)
+        check_length(column, name, sum(lengths))
+        # Sent with every pass: what a worker is given once, it can lose.
+        return _align(from_array(column, chunks=(tuple(lengths),)), name, lengths)
+    check_dimensions(values, name, 1)
+    if hasattr(values, "chunks"):
         if not any(np.isnan(length) for length in values.chunks[0]) and values.shape[0] == sum(lengths):
             values = values.rechunk((tuple(lengths),))
         parts, found = _chunks(values)
     else:
-        column = check_array(values, name, dimensions=1).astype(np.float64, copy=False)
-        check_length(column, name, sum(lengths))
-        return _align(from_array(column, chunks=(tuple(lengths),)), name, lengths)
+        parts, found = _partitions(values)
     if found != lengths:
         raise ValueError(
             f"{name} has {sum(found)} rows in {len(found)} chunks, X has {sum(lengths)} in {len(lengths)};"
