@@ -173,7 +173,7 @@ def out_of_core(quick: bool) -> None:
         X, y = (np.load(folder / file, mmap_mode="r") for file in ("X.npy", "y.npy"))
         problem = BlockProblem(ArrayBlocks(X, y))
         rules = [rule for rule in split_rules(problem, 10) if rule != NONE]
-        starts = BlockSolver(problem).foretell(rules)
+        starts = BlockSolver(problem).foresight.starts(rules)
         probes = [Probe(start.gamma, rule, 1e-5, 20_000) for start, rule in zip(starts, rules, strict=True)]
         plain = timed(lambda: problem.blocks.reduce(plain_pass), 3)
         one = timed(lambda: problem.sweep(probes[:1]), 3)

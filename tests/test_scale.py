@@ -7,7 +7,7 @@ import pytest
 from rectifit import Problem, ReLURegressor, SurrogateSolver, solve
 from rectifit.datasets import make_relu
 from rectifit.methods.sorting import split_sets
-from rectifit.scale import ArrayBlocks, BlockProblem, BlockSolver, open_parquet
+from rectifit.scale import ArrayBlocks, BlockProblem, BlockSolver, foresight, open_parquet
 from rectifit.scale import problem as block_problem
 from rectifit.scale import solve as block_solve
 from rectifit.scale import solver as block_solver
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*dead neuron")
 @pytest.fixture
 def tight(monkeypatch):
     """So few near rows and so small a sample that small data takes many rounds of both kinds of steps."""
-    monkeypatch.setattr(block_solver, "NEAR_LEAST", 6)
-    monkeypatch.setattr(block_solver, "NEAR_FACTOR", 1)
+    monkeypatch.setattr(foresight, "NEAR_LEAST", 6)
+    monkeypatch.setattr(foresight, "NEAR_FACTOR", 1)
     monkeypatch.setattr(block_problem, "SAMPLE_FACTOR", 3)
     monkeypatch.setattr(block_problem, "SAMPLE_LEAST", 20)
 
@@ -91,7 +91,7 @@ def test_every_surrogate_is_minimised_and_bounded(seed):
     problem = BlockProblem(ArrayBlocks(X, y, block_rows=60))
     solver, exact = BlockSolver(problem), SurrogateSolver(memory)
     rules = [rule for rule in split_rules(problem, 10) if rule != NONE]
-    found = solver.solve(rules, solver.foretell(rules))
+    found = solver.solve(rules, solver.foresight.starts(rules))
     scale = problem.frame.scale**2
     for active, one in zip(split_sets(memory, 10), found, strict=False):
         expected = exact.solve(active)
@@ -110,7 +110,7 @@ def test_bound_holds_at_every_turn(monkeypatch):
     X, y, *_ = make_relu(6000, 4, noise=0.5, design="gaussian", random_state=0)
     problem = BlockProblem(ArrayBlocks(X, y))
     solver = BlockSolver(problem)
-    start = solver.foretell([ALL])[0]
+    start = solver.foresight.starts([ALL])[0]
     one = solver.solve([ALL], [start._replace(gamma=1.1 * start.gamma)])[0]
     least = SurrogateSolver(Problem.from_data(X, y)).solve(y > 0)
     scale = problem.frame.scale**2
@@ -369,7 +369,7 @@ def test_rule_of_a_point_counts_what_changed():
     solver = BlockSolver(problem)
     here = problem.least_squares()
     rule = Above(here, 0.0)
-    one = solver.solve([rule], [solver.foretell([ALL])[0]])[0]
+    one = solver.solve([rule], [solver.foresight.starts([ALL])[0]])[0]
     u0, u1 = (
         X @ beta + intercept for beta, intercept in (problem.frame.coefficients(g) for g in (here, one.gamma))
     )

@@ -244,7 +244,7 @@ def test_a_report_says_what_its_pictures_are_drawn_from(monkeypatch, tmp_path):
     y = np.maximum(X @ [1.0, 2.0], 0.0) + rng.normal(size=3000)
     monkeypatch.setattr(block_problem, "SAMPLE_LEAST", 1000)
     solution = solve(ArrayBlocks(X, y, block_rows=500), None, "sorting+iterative", alpha=2.0, floor=0.5)
-    sample = solution.problem.sampled()
+    sample = solution.problem.sampled(solution.problem.floor)
     np.testing.assert_allclose(sample.y, y[solution.problem.sample.index], atol=1e-14)
     assert 900 < sample.n_samples < 1100
     assert sample.alpha == pytest.approx(2.0 * sample.n_samples / 3000)

@@ -114,7 +114,7 @@ def _pictured(solution: Solution) -> tuple[Solution, list[str]]:
     problem: Any = solution.problem
     if not isinstance(problem, BlockProblem):
         return solution, []
-    sample = problem.sampled()
+    sample = problem.sampled(problem.floor)
     shifted = sample.shifted(solution.floor)
     objective = shifted.objective(solution.beta, solution.intercept - solution.floor)
     n, n_drawn = problem.n_samples, sample.n_samples

@@ -85,6 +85,6 @@ class Band:
         residual = u * (u > kink) - v
         self.gap += float(xp.sum(residual * residual + conjugate - slope * u))
         edge = xp.concat([rows.edge[:, : q - p], beyond[:, None]], axis=1)
-        moments = rows._replace(edge=edge).moments(curvature)
+        moments = piece.lower(rows._replace(edge=edge).moments(curvature))
         self.slope += moments[:q, q]
         self.gram += moments[:q, :q]

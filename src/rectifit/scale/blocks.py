@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce as fold
 from threading import Event
 from typing import Any, Protocol, Self, TypeVar
@@ -47,12 +47,16 @@ S = TypeVar("S", bound=Summary)
 
 @dataclass(frozen=True)
 class Block:
-    """Some consecutive rows in NumPy arrays; X is None in a pass that needs only outcomes and weights."""
+    """Some consecutive rows in NumPy arrays; X is None in a pass that needs only outcomes and weights.
+
+    `kept` is the memory of `rectifit.scale.rows.Space`, which blocks that follow each other can share.
+    """
 
     X: Any
     y: Any
     w: Any
     start: int
+    kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def xp(self) -> Any:
@@ -116,8 +120,9 @@ class Block:
 
     @property
     def is_plain(self) -> bool:
-        """Whether X is float64, row by row."""
-        return bool(self.X.dtype == np.float64 and self.X.flags.c_contiguous)
+        """Whether X is float64, row by row; a chunk that came over a network may lie across the words."""
+        flags = self.X.flags
+        return bool(self.X.dtype == np.float64 and flags.c_contiguous and flags.aligned)
 
     def empty(self, shape: int | tuple[int, ...], kind: str) -> Any:
         """An array with anything in it."""
@@ -190,22 +195,23 @@ def blas_threads() -> int:
     )
 
 
-def run_blocks(work: Callable[[int], S], n_blocks: int, n_threads: int) -> S:
-    """Merge work(0), work(1), ... on some threads, with one BLAS thread each.
+def run_blocks(work: Callable[[int, dict[str, Any]], S], n_blocks: int, n_threads: int) -> S:
+    """Merge work(0, kept), work(1, kept), ... on some threads, with one BLAS thread each.
 
     Thread k has the blocks k, k + n_threads, ...: neighbours are read at about the same time, and every
-    thread holds one of them and one summary.
+    thread holds one of them, one summary, and what it has `kept`.
     """
     from threadpoolctl import threadpool_limits
 
     n_threads, given_up = max(1, min(n_threads, n_blocks)), Event()
 
     def share(first: int) -> S:
-        total = work(first)
+        kept: dict[str, Any] = {}
+        total = work(first, kept)
         for index in range(first + n_threads, n_blocks, n_threads):
             if given_up.is_set():
                 break
-            total = total.merge(work(index))
+            total = total.merge(work(index, kept))
         return total
 
     with threadpool_limits(1, "blas"):
@@ -268,13 +274,14 @@ class ArrayBlocks(Blocks):
         """One pass over the arrays."""
         n_blocks = -(-self.n_samples // self._size)
 
-        def work(index: int) -> S:
+        def work(index: int, kept: dict[str, Any]) -> S:
             rows = slice(index * self._size, min((index + 1) * self._size, self.n_samples))
             block = Block(
                 _read_rows(self._X, rows) if design else None,
                 _read_rows(self._y, rows),
                 None if self._w is None else _read_rows(self._w, rows),
                 rows.start,
+                kept,
             )
             return task(block)
 

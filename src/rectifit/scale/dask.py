@@ -8,6 +8,7 @@ computed again, and the answer is the same.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,16 @@ def _predict_chunk(chunk: Any, beta: Vector, intercept: float, floor: float, res
     return np.asarray(np.maximum(u, floor), result)
 
 
+class _Thread(local):
+    """What a thread of a worker keeps from task to task."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, Any] = {}
+
+
+_THREAD = _Thread()
+
+
 def _apply(task: Callable[[Block], S], X: Any, y: Any, w: Any, start: int) -> S:
     return task(
         Block(
@@ -116,6 +127,7 @@ def _apply(task: Callable[[Block], S], X: Any, y: Any, w: Any, start: int) -> S:
             _numbers(y, "y", 1),
             None if w is None else _numbers(w, "sample_weight", 1),
             start,
+            _THREAD.kept,
         )
     )
 
@@ -124,7 +136,8 @@ def _numbers(values: Any, name: str, dimensions: int) -> Any:
     """A chunk as an array. NaN is looked for in the first pass over the data, and not in every one."""
     array = np.asarray(values)
     if array.dtype.kind in "fiub" and array.ndim == dimensions:
-        return array
+        # What came over a network may lie across the words; of X the tasks copy some rows at a time.
+        return array if dimensions == 2 else np.require(array, requirements="A")
     return check_array(values, name, dimensions)
 
 

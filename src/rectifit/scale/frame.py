@@ -190,16 +190,20 @@ class Frame:
 
     def rows(self, piece: Block, space: Space) -> tuple[Rows, Any]:
         """Rows z and outcomes v of a piece."""
-        xp, v = piece.xp, piece.outcomes() * (1.0 / self.scale)
+        xp, m = piece.xp, piece.n_rows
+        v = xp.multiply(piece.outcomes(), 1.0 / self.scale, out=space("v", (m,)))
         if self.is_tame:
             assert self.diagonal is not None
-            edge = xp.stack([*([piece.root_weight] if self.fit_intercept else []), v], axis=1)
+            edge = space("edge", (m, 1 + int(self.fit_intercept)))
+            if self.fit_intercept:
+                edge[:, 0] = 1.0 if piece.w is None else piece.root_weight
+            edge[:, -1] = v
             return Rows(piece, space, piece.matrix(space), edge, self.diagonal), v
         if self.diagonal is not None:
             Z = piece.columns(self.diagonal, self.fit_intercept, space)
         else:
             A = piece.columns(np.ones(self.T.shape[0]), self.fit_intercept, space)
-            Z = xp.matmul(A, piece.lift(self.T), out=space("rows", (piece.n_rows, self.n_directions)))
+            Z = xp.matmul(A, piece.lift(self.T), out=space("rows", (m, self.n_directions)))
         return Rows(piece, space, Z, v[:, None], np.ones(self.n_directions)), v
 
     @cached_property
@@ -241,9 +245,8 @@ class _GramTask:
 
     def __call__(self, block: Block) -> _Gram:
         space = Space(block)
-        return merge_all(
-            [_Gram(self.frame.rows(piece, space)[0].moments()[:-1, :-1]) for piece in block.pieces()]
-        )
+        rows = (self.frame.rows(piece, space)[0] for piece in block.pieces())
+        return merge_all([_Gram(part.piece.lower(part.moments())[:-1, :-1]) for part in rows])
 
 
 def make_frame(

@@ -17,9 +17,10 @@ import numpy as np
 from rectifit.methods.iterative import MAX_ITER
 from rectifit.methods.search import Search
 from rectifit.problem import Point, Vector
+from rectifit.scale.model import Found, see
 from rectifit.scale.problem import BlockProblem
 from rectifit.scale.ranks import Cut, find_cuts
-from rectifit.scale.solver import BlockSolver, Found, see
+from rectifit.scale.solver import BlockSolver
 from rectifit.scale.sweep import Above, Probe, Rule
 from rectifit.solution import Stop, SurrogateMinimum
 from rectifit.surrogate.bound import allowance
@@ -110,7 +111,7 @@ def solve_splits(search: BlockSearch, n_splits: int) -> list[Found]:
     rules = split_rules(problem, n_splits)
     distinct = list(dict.fromkeys(rule for rule in rules if rule != NONE))
     search.check()
-    minima = solver.solve(distinct, solver.foretell(distinct)) if distinct else []
+    minima = solver.solve(distinct, solver.foresight.starts(distinct)) if distinct else []
     answers: dict[Rule, Found] = dict(zip(distinct, minima, strict=True))
     total = problem.total
     # Without active samples every piece is smallest at u <= 0.
@@ -131,7 +132,7 @@ def follow(search: BlockSearch, points: Sequence[Found], max_iter: int, tol: flo
         rules = [
             Above(path.gamma, path.zero) if path.ahead is None else path.ahead.seen.rule for path in paths
         ]
-        found = solver.solve(rules, solver.foretell(rules, paths), ahead=True)
+        found = solver.solve(rules, solver.foresight.starts(rules, paths), ahead=True)
         search.gather(found)
         search.report(t + 1, max_iter)
         going = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -95,13 +96,13 @@ class ParquetBlocks(Blocks):
         names += self.feature_names or () if design else ()
         size = max(1, BATCH // self.n_features)
 
-        def work(index: int) -> S:
+        def work(index: int, kept: dict[str, Any]) -> S:
             path, group, start = self._groups[index]
             total: S | None = None
             with reader.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER) as file:
                 batches = file.iter_batches(size, row_groups=[group], columns=names, use_threads=False)
                 for block in self._blocks(batches, start, design):
-                    summary = task(block)
+                    summary = task(replace(block, kept=kept))
                     total = summary if total is None else total.merge(summary)
             assert total is not None
             return total

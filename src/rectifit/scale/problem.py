@@ -109,12 +109,12 @@ class BlockProblem:
         assert floor == self.floor
         return self
 
-    def sampled(self) -> Problem:
-        """The sample as a problem in memory, for the same floor, with as much ridge as is its share."""
+    def sampled(self, floor: float) -> Problem:
+        """The sample as a problem in memory, for this floor, with as much ridge as is its share."""
         X, y, w, _ = self.sample
         share = y.size / self.n_samples
         return Problem.from_data(
-            X, y + self.floor, sample_weight=w, fit_intercept=self.fit_intercept, alpha=self.alpha * share
+            X, y + floor, sample_weight=w, fit_intercept=self.fit_intercept, alpha=self.alpha * share
         )
 
     def non_positive(self) -> tuple[int, float]:

@@ -21,14 +21,14 @@ HELD, FEWEST = 1 << 17, 256
 
 
 class Space:
-    """Memory for what is computed on the way, kept from piece to piece of a block.
+    """Memory for what is computed on the way, kept from piece to piece and from block to block.
 
     New memory costs more than most sums where the process gives it back at once, as workers of dask do.
     """
 
     def __init__(self, block: Block) -> None:
         self._block = block
-        self._kept: dict[str, Any] = {}
+        self._kept = block.kept
 
     def __call__(self, name: str, shape: tuple[int, ...], kind: str = "float64") -> Any:
         """An array with anything in it; what had the name before is overwritten."""
@@ -75,18 +75,19 @@ class Rows(NamedTuple):
         Z *= self.piece.lift(self.unit)
         return Z
 
-    def moments(self, factors: Any = None) -> Matrix:
-        """C'C, or C'diag(factors)C, of the columns C = [Z, v]."""
+    def moments(self, factors: Any = None) -> Any:
+        """C'C, or C'diag(factors)C, of the columns C = [Z, v], in the library of the piece."""
         piece, A, edge = self.piece, self.matrix, self.edge
-        p, unit, left, right = A.shape[1], np.append(self.unit, 1.0), A, edge
+        p, unit, left, right = A.shape[1], piece.lift(np.append(self.unit, 1.0)), A, edge
         if factors is not None:
             left = piece.xp.multiply(A, factors[:, None], out=self.space("weighted", tuple(A.shape)))
             right = edge * factors[:, None]
-        total = np.empty((unit.size, unit.size))
-        total[:p, :p] = piece.lower(piece.product(left, A))
-        total[:p, p:] = piece.lower(piece.product(left, edge))
+        q = unit.shape[0]
+        total = piece.empty((q, q), "float64")
+        total[:p, :p] = piece.product(left, A)
+        total[:p, p:] = piece.product(left, edge)
         total[p:, :p] = total[:p, p:].T
-        total[p:, p:] = piece.lower(piece.product(right, edge))
+        total[p:, p:] = piece.product(right, edge)
         total *= unit
         total *= unit[:, None]
         return total
@@ -133,8 +134,9 @@ class Held:
 class Moments:
     """Moments of chosen rows of the pieces of a block, one matrix per line."""
 
-    def __init__(self, n_lines: int, n_directions: int) -> None:
-        self._totals = np.zeros((n_lines, n_directions + 1, n_directions + 1))
+    def __init__(self, block: Block, n_lines: int, n_directions: int) -> None:
+        self._block = block
+        self._totals = block.lift(np.zeros((n_lines, n_directions + 1, n_directions + 1)))
         self._held: dict[tuple[int, float], Held] = {}
 
     def add(self, line: int, rows: Rows, chosen: Any, sign: float = 1.0) -> None:
@@ -148,4 +150,4 @@ class Moments:
         for (line, sign), held in self._held.items():
             for ready in held.release():
                 self._totals[line] += sign * ready.moments()
-        return self._totals
+        return np.asarray(self._block.lower(self._totals))

@@ -142,7 +142,7 @@ class Sweep:
     def __call__(self, block: Block) -> Swept:
         """Add up the pieces of a block."""
         k, q, space = len(self.probes), self.frame.n_directions, Space(block)
-        total = _Totals(self.probes, q)
+        total = _Totals(block, self.probes, q)
         points = [probe.gamma for probe in self.probes]
         points += [probe.rule.gamma for probe in self.probes if isinstance(probe.rule, Above)]
         gammas, widths = np.array(points), block.lift(np.array([[probe.width] for probe in self.probes]))
@@ -158,7 +158,8 @@ class Sweep:
         U, shape = V[:k], (k, v.shape[0])
         active = space("active", shape, "bool")
         mark_active(active, rules, v, piece.start, self.frame.scale, V[k:])
-        kink = 2.0 * v * (v > 0.0)
+        kink = xp.multiply(v, v > 0.0, out=space("kink", shape[1:]))
+        kink *= 2.0
         right = xp.greater(U, kink, out=space("right", shape, "bool"))
         right |= active
         R = xp.subtract(U, kink, out=space("residual", shape))
@@ -194,13 +195,13 @@ class Sweep:
 class _Totals:
     """Sums while the pieces of a block are added up."""
 
-    def __init__(self, probes: tuple[Probe, ...], q: int) -> None:
+    def __init__(self, block: Block, probes: tuple[Probe, ...], q: int) -> None:
         k = len(probes)
         self.values = np.zeros(k)
         self.objectives = np.zeros(k)
         self.highest = np.full(k, -np.inf)
         self.lowest = np.full(k, np.inf)
-        self.moments = Moments(k, q)
+        self.moments = Moments(block, k, q)
         self.bands = [Band(f"near {e}", q, probe.width, probe.cap) for e, probe in enumerate(probes)]
         self.n_changed = np.zeros(k)
         self.caps = tuple(probe.cap for probe in probes)

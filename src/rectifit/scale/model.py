@@ -1,0 +1,161 @@
+"""What a pass has seen of one surrogate, and the way from there to the minimum of its model.
+
+With few near rows the model, (far quadratic) + (near pieces), is minimised exactly by the compiled kernel.
+With too many, a Newton step is made on the surrogate with smoothed kinks. The slopes at the end of either are
+a dual vector for the point that was read, whose bound is in `rectifit.surrogate.bound`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rectifit import pieces
+from rectifit.problem import ROUNDING, Matrix, Vector
+from rectifit.scale.band import Near
+from rectifit.scale.problem import BlockProblem
+from rectifit.scale.sweep import Probe, Rule, Swept
+from rectifit.surrogate.bound import allowance, fenchel_gap, mend_slopes, solve_gram
+
+__all__ = ["Found", "Step", "View", "rounding_of", "see", "step_from", "view_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The minimum of a surrogate, in working units.
+
+    Attributes
+    ----------
+    rule, gamma : of which active set, and where
+    value, loss : F_I there, and how far its minimum can lie below
+    objective : L there
+    largest : largest |u|
+    n_changed : see `rectifit.scale.sweep.Swept`
+    n_turns, converged : passes, and whether value and bound agree
+    ahead : what the last pass has seen of the surrogate that the iterative method goes on with from here
+    """
+
+    rule: Rule
+    gamma: Vector
+    value: float
+    loss: float
+    objective: float
+    largest: float
+    n_changed: int
+    n_turns: int
+    converged: bool
+    ahead: View | None = None
+
+    @property
+    def zero(self) -> float:
+        """Less than this of u counts as 0."""
+        return ROUNDING * self.largest
+
+
+def see(problem: BlockProblem, probe: Probe, swept: Swept, line: int) -> Found:
+    """A point that a pass has looked at, of which no loss is known yet."""
+    penalty = problem.penalty_at(probe.gamma)
+    return Found(
+        probe.rule,
+        probe.gamma,
+        value=float(swept.values[line]) + penalty,
+        loss=math.inf,
+        objective=float(swept.objectives[line]) + penalty,
+        largest=max(float(swept.highest[line]), -float(swept.lowest[line])),
+        n_changed=int(swept.n_changed[line]),
+        n_turns=0,
+        converged=False,
+    )
+
+
+@dataclass(frozen=True)
+class View:
+    """What a pass has seen of one surrogate; slope and Gram matrix include the ridge."""
+
+    seen: Found
+    width: float
+    slope: Vector
+    gram: Matrix
+    band_slope: Vector
+    band_gram: Matrix
+    band_gap: float
+    near: Near | None
+
+
+class Step(NamedTuple):
+    """The way to the minimum of the model, a slope of F_I at the point, and what the bound loses there."""
+
+    delta: Vector
+    slope: Vector
+    loss: float
+    remainder: float
+    is_exact: bool
+
+
+def view_of(problem: BlockProblem, probe: Probe, swept: Swept, far: Matrix, line: int) -> View:
+    """What the pass has seen of one surrogate."""
+    gram = far[:-1, :-1] + problem.ridge
+    return View(
+        see(problem, probe, swept, line),
+        probe.width,
+        2.0 * (gram @ probe.gamma - far[:-1, -1]),
+        gram,
+        2.0 * swept.band_slopes[line],
+        swept.band_grams[line],
+        float(swept.band_gaps[line]),
+        swept.near_rows(line, probe.gamma.size),
+    )
+
+
+def step_from(view: View, reach: float) -> Step:
+    """The step to the minimum of the model; `reach` is the length of the longest row."""
+    if view.near is None or view.near.v.size == 0:
+        return _smooth_step(view, reach)
+    return _exact_step(view, view.near, reach)
+
+
+def _exact_step(view: View, near: Near, reach: float) -> Step:
+    """Minimise far quadratic plus near pieces."""
+    Z, v, u = near
+    # Imported here: the compiler takes longer to load than everything else together.
+    from rectifit.surrogate import kernel
+    from rectifit.surrogate.descent import Carry, Terrain, descend
+
+    q, kink = view.slope.size, 2.0 * np.maximum(v, 0.0)
+    right = u > kink
+    norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    terrain = Terrain(Z, np.ascontiguousarray(Z.T), norms, v, u, view.slope[None], view.gram)
+    state = np.where(right, kernel.QUADRATIC, kernel.FLAT).astype(np.int8)
+    carry = Carry(np.zeros(q), u.copy(), state, view.gram + Z[right].T @ Z[right], np.zeros(q))
+    found = descend(terrain, kink[None], carry)
+    slopes, present = found.slopes[0], carry.state != kernel.FLAT
+    rho = view.slope + slopes @ Z
+    gram = view.gram + Z[present].T @ Z[present]
+    mended = mend_slopes(Z, present, slopes, rho, gram)
+    gap = max(fenchel_gap(u, v, kink, mended.slopes) + mended.decrement, 0.0)
+    loss = gap if mended.reach * reach <= 2.0 * view.width else math.inf
+    slope = view.slope + pieces.slope(u, v, kink) @ Z
+    return Step(found.deltas[0], slope, loss, mended.remainder, True)
+
+
+def _smooth_step(view: View, reach: float) -> Step:
+    """A Newton step with the near rows smoothed; exact where there are none."""
+    slope = view.slope + view.band_slope
+    delta = -0.5 * solve_gram(view.gram + view.band_gram, slope)
+    v = solve_gram(view.gram, slope)
+    is_safe = float(np.linalg.norm(v)) * reach <= 2.0 * view.width
+    loss = max(view.band_gap + 0.25 * float(slope @ v), 0.0) if is_safe else math.inf
+    remainder = float(np.abs(slope - view.gram @ v).sum())
+    return Step(delta, slope, loss, remainder, view.near is not None)
+
+
+def rounding_of(problem: BlockProblem, seen: Found, step: Step) -> float:
+    """What the bound gives away for rounding; the sum of n slopes is at most 2 sqrt(n F)."""
+    columns = np.abs(problem.frame.T @ seen.gamma)
+    n, q = problem.n_samples, seen.gamma.size
+    extent = float(columns @ problem.survey.largest)
+    size = float(np.linalg.norm(seen.gamma))
+    return allowance(n, seen.value, q, extent, 2.0 * math.sqrt(n * seen.value), step.remainder, size)
