@@ -260,7 +260,7 @@ def cluster(quick: bool) -> None:
                 Client(machines) as client,
                 dask.config.set(scheduler=client),
             ):
-                lazy = [load(f"{name}/{file}.npy", shape, n // 8) for file, shape in shapes.items()]
+                lazy = [load(f"{name}/{file}.npy", shape, n // 4) for file, shape in shapes.items()]
                 data = dask.persist(*lazy)
                 wait(data)
                 solve(*data, "iterative", max_iter=1)

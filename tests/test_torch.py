@@ -75,7 +75,11 @@ def test_ranks_and_samples_of_tensors_are_those_of_arrays():
     arrays = ArrayBlocks(X, y, block_rows=700, n_threads=1)
     tensors = TorchBlocks(on_device(X), on_device(y), block_rows=1100)
     ranks = [0, 5, 700, 1500, 2000]
-    cuts = [find_cuts(lambda task, b=b: b.reduce(task, design=False), ranks, 3000) for b in (arrays, tensors)]
+    n_positive, some = int((y > 0).sum()), np.sort(y[:100][y[:100] > 0])
+    cuts = [
+        find_cuts(lambda task, b=b: b.reduce(task, design=False), ranks, 3000, n_positive, some)
+        for b in (arrays, tensors)
+    ]
     assert cuts[0] == cuts[1]
     ours, theirs = (b.reduce(SurveyTask(True, 0.1)) for b in (tensors, arrays))
     for mine, other in ((ours.gram, theirs.gram), (ours.largest, theirs.largest), (ours.cross, theirs.cross)):

@@ -108,30 +108,35 @@ class SurveyTask:
         return merge_all([self._survey(piece, space) for piece in block.pieces()])
 
     def _survey(self, piece: Block, space: Space) -> Survey:
-        xp, p = piece.xp, piece.X.shape[1]
-        for name, values in (("X", piece.X), ("y", piece.y), ("sample_weight", piece.w)):
-            if values is not None and not bool(xp.all(xp.isfinite(values))):
-                found = "NaN" if bool(xp.any(xp.isnan(values))) else "an infinite value"
-                raise ValueError(f"{name} contains {found}; all entries must be finite")
-        if piece.w is not None and not bool(xp.all(piece.w >= 0.0)):
-            raise ValueError("sample_weight has a negative entry; weights must be non-negative")
-        A = piece.columns(np.ones(p + int(self.fit_intercept)), self.fit_intercept, space)
-        v = piece.outcomes()
+        xp = piece.xp
+        if piece.w is not None:
+            _check_finite(piece.w, "sample_weight", xp)
+            if not bool(xp.all(piece.w >= 0.0)):
+                raise ValueError("sample_weight has a negative entry; weights must be non-negative")
+        A, v = piece.matrix(space), piece.outcomes()
+        # Both are NaN where an entry is.
         largest = piece.lower(xp.maximum(xp.max(A, axis=0), -xp.min(A, axis=0)))
         top = float(xp.max(xp.abs(v)))
-        A *= piece.lift(1.0 / np.where(largest > 0.0, largest, 1.0))
+        if not (np.isfinite(largest).all() and np.isfinite(top)):
+            _check_finite(piece.X, "X", xp)
+            _check_finite(piece.y, "y", xp)
+        if self.fit_intercept:
+            largest = np.append(largest, float(xp.max(piece.root_weight)))
+        unit = 1.0 / np.where(largest > 0.0, largest, 1.0)
         v = v * (1.0 / top) if top > 0.0 else v
+        frame = Frame(np.diag(unit), unit, unit, top or 1.0, self.fit_intercept)
         weighted = v == v if piece.w is None else piece.w > 0.0
         positive = (v > 0.0) & weighted
         squares = v * v
+        moments = piece.lower(frame.rows(piece, space)[0].moments())
         return Survey(
             piece.n_rows,
             int(xp.sum(weighted)),
             int(xp.sum(positive)),
             largest,
             top,
-            piece.lower(piece.product(A, A)),
-            piece.lower(v @ A),
+            moments[:-1, :-1],
+            moments[:-1, -1],
             float(xp.sum(squares)),
             float(xp.sum(squares[v <= 0.0])),
             self._sample(piece),
@@ -152,6 +157,12 @@ class SurveyTask:
                 np.array(piece.lower(index[chosen])),
             )
         ]
+
+
+def _check_finite(values: Any, name: str, xp: Any) -> None:
+    if not bool(xp.all(xp.isfinite(values))):
+        found = "NaN" if bool(xp.any(xp.isnan(values))) else "an infinite value"
+        raise ValueError(f"{name} contains {found}; all entries must be finite")
 
 
 def _hash(index: Any) -> Any:

@@ -101,7 +101,9 @@ def split_rules(problem: BlockProblem, n_splits: int) -> list[Rule]:
     def count(task: Any) -> Any:
         return problem.reduce(task, design=False)
 
-    cuts = iter(find_cuts(count, inner, problem.n_samples) if inner else [])
+    sample = problem.sample
+    v = sample.y if sample.w is None else np.sqrt(sample.w) * sample.y
+    cuts = iter(find_cuts(count, inner, problem.n_samples, m, np.sort(v[v > 0.0])) if inner else [])
     return [NONE if rank >= m else ALL if rank <= 0 else next(cuts) for rank in ranks]
 
 
