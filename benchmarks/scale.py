@@ -210,16 +210,20 @@ def write_parquet(path: Path, X: np.ndarray, y: np.ndarray) -> None:
             writer.write_table(pa.table([pa.array(column) for column in columns], schema=schema))
 
 
-def load(path: str, shape: tuple[int, ...], chunk: int) -> object:
-    """A file as a dask array whose chunks are read where they are needed."""
+def load(folder: str, n: int, p: int, chunk: int) -> tuple[object, object]:
+    """X and y as dask arrays whose chunks are read by workers, those of y where those of X are."""
     import dask.array as da
 
-    def read(block_info: dict) -> np.ndarray:
+    def read(name: str, block_info: dict) -> np.ndarray:
         first, last = block_info[None]["array-location"][0]
-        return np.array(np.load(path, mmap_mode="r")[first:last])
+        return np.array(np.load(f"{folder}/{name}.npy", mmap_mode="r")[first:last])
 
-    chunks = (chunk, *((length,) for length in shape[1:]))
-    return da.map_blocks(read, chunks=da.core.normalize_chunks(chunks, shape), dtype=np.float64)
+    def read_beside(_: np.ndarray, block_info: dict) -> np.ndarray:
+        return read("y", block_info)
+
+    chunks = da.core.normalize_chunks((chunk, p), (n, p))
+    X = da.map_blocks(read, "X", chunks=chunks, dtype=np.float64, meta=np.empty((0, 0)))
+    return X, da.map_blocks(read_beside, X, drop_axis=1, dtype=np.float64, meta=np.empty(0))
 
 
 def cpu_of_workers(client: Client) -> float:
@@ -252,7 +256,6 @@ def cluster(quick: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         np.save(f"{name}/X.npy", X)
         np.save(f"{name}/y.npy", y)
-        shapes = {"X": X.shape, "y": y.shape}
         del X, y
         for workers in sorted({1, 2, os.cpu_count() or 1}):
             with (
@@ -260,8 +263,7 @@ def cluster(quick: bool) -> None:
                 Client(machines) as client,
                 dask.config.set(scheduler=client),
             ):
-                lazy = [load(f"{name}/{file}.npy", shape, n // 4) for file, shape in shapes.items()]
-                data = dask.persist(*lazy)
+                data = dask.persist(*load(name, n, p, n // 4))
                 wait(data)
                 solve(*data, "iterative", max_iter=1)
                 started, here, there = time.perf_counter(), time.process_time(), cpu_of_workers(client)

@@ -1,13 +1,15 @@
 """Dask arrays and data frames: passes as graphs of tasks on whatever scheduler is in use.
 
 Chunks stay where they are. A pass sends a task to every chunk, and summaries are merged in a tree on the
-workers; one summary comes back. Tasks are pure, so a chunk or summary that is lost with its worker is
+workers; at most eight come back. Tasks are pure, so a chunk or summary that is lost with its worker is
 computed again, and the answer is the same.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from functools import partial
 from threading import local
 from typing import Any
 
@@ -19,8 +21,10 @@ from rectifit.scale.blocks import Block, Blocks, S, merge_all
 
 __all__ = ["DaskBlocks", "check_dimensions", "is_dask", "predict_chunks"]
 
-# Summaries merged by one task.
+# Summaries merged by one task, and by the client.
 FAN_IN = 8
+# Bytes of tasks that go along with chunks.
+LARGE = 1 << 22
 
 
 class DaskBlocks(Blocks):
@@ -67,12 +71,14 @@ class DaskBlocks(Blocks):
         from dask.delayed import delayed
         from threadpoolctl import threadpool_limits
 
-        # One copy of the task for all chunks, and no look inside it for dask objects.
-        work = delayed(task, traverse=False)
-        apply, merge = delayed(_apply, pure=False), delayed(merge_all, pure=False)
+        # A large task travels once and is shared by the chunks, a small one goes along with every chunk.
+        is_large = len(pickle.dumps(task)) * len(self._lengths) > LARGE
+        apply = delayed(_apply if is_large else partial(_apply, task), pure=False)
+        shared = [delayed(task, traverse=False)] if is_large else []
+        merge = delayed(merge_all, pure=False)
         summaries = [
             apply(
-                work,
+                *shared,
                 self._X[e] if design else None,
                 self._y[e],
                 None if self._w is None else self._w[e],
@@ -81,12 +87,11 @@ class DaskBlocks(Blocks):
             for e, length in enumerate(self._lengths)
             if length > 0
         ]
-        while len(summaries) > 1:
+        while len(summaries) > FAN_IN:
             summaries = [merge(summaries[e : e + FAN_IN]) for e in range(0, len(summaries), FAN_IN)]
         # The limit is for schedulers in this process; workers have their own.
         with threadpool_limits(1, "blas"):
-            result: S = compute(summaries[0])[0]
-        return result
+            return merge_all(list[S](compute(*summaries)))
 
 
 def is_dask(values: object) -> bool:

@@ -195,6 +195,14 @@ class Frame:
     scale: float
     fit_intercept: bool
 
+    def __getstate__(self) -> dict[str, Any]:
+        # The diagonal is all that a diagonal matrix needs to travel.
+        return self.__dict__ if self.diagonal is None else self.__dict__ | {"T": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        T = state["T"] if state["diagonal"] is None else np.diag(state["diagonal"])
+        self.__dict__.update(state | {"T": T})
+
     @property
     def n_directions(self) -> int:
         return int(self.T.shape[1])
