@@ -158,8 +158,7 @@ def one_large_array(quick: bool) -> None:
     )
 
 
-def out_of_core(quick: bool) -> None:
-    n, p = (200_000, 100) if quick else (10_000_000, 100)
+def out_of_core(n: int, p: int = 100) -> None:
     table = table_of(
         f"Files, {n:,} x {p} in float32 ({n * p * 4 / 1e9:.1f} GB)", "what", "measured", "target"
     )
@@ -293,5 +292,5 @@ def cluster(quick: bool) -> None:
 def run(quick: bool) -> None:
     in_memory(quick)
     one_large_array(quick)
-    out_of_core(quick)
+    out_of_core(200_000 if quick else 10_000_000)
     cluster(quick)

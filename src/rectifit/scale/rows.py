@@ -110,16 +110,15 @@ class Held:
         at_once = 2 * n > most
         if at_once or self._n + n > most:
             yield from self.release()
-        name, size = ("taken", rows.matrix.shape[0]) if at_once else (self._name, most)
         edge = rows.edge[index] if edge is None else edge
+        if self._rows is None:
+            name, size = ("taken", rows.matrix.shape[0]) if at_once else (self._name, most)
+            A = rows.space(name, (size, rows.matrix.shape[1]))
+            self._rows = rows._replace(matrix=A, edge=rows.space(f"edge of {name}", (size, edge.shape[1])))
         place = slice(self._n, self._n + n)
-        whole = rows._replace(
-            matrix=rows.space(name, (size, rows.matrix.shape[1])),
-            edge=rows.space(f"edge of {name}", (size, edge.shape[1])),
-        )
-        rows.piece.take(rows.matrix, index, whole.matrix[place])
-        whole.edge[place] = edge
-        self._rows, self._n = whole, self._n + n
+        rows.piece.take(rows.matrix, index, self._rows.matrix[place])
+        self._rows.edge[place] = edge
+        self._n += n
         if at_once:
             yield from self.release()
 
@@ -141,7 +140,9 @@ class Moments:
 
     def add(self, line: int, rows: Rows, chosen: Any, sign: float = 1.0) -> None:
         """Add the rows that a mask chooses, or with the sign -1 subtract them."""
-        held = self._held.setdefault((line, sign), Held(f"held {line} {sign}"))
+        held = self._held.get((line, sign))
+        if held is None:
+            held = self._held[line, sign] = Held(f"held {line} {sign}")
         for ready in held.add(rows, rows.piece.xp.nonzero(chosen)[0]):
             self._totals[line] += sign * ready.moments()
 

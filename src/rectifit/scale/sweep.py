@@ -116,19 +116,18 @@ class Swept:
         return join_near(parts)
 
 
-def mark_active(active: Any, rules: tuple[Rule, ...], v: Any, start: int, scale: float, refs: Any) -> None:
+def mark_active(active: Any, rules: tuple[Rule, ...], rows: Rows, scale: float, v: Any, refs: Any) -> None:
     """Active rows of a piece, one line per rule; `refs` are the pre-activations at the rules' points."""
-    ref = 0
+    xp, start, ref = rows.piece.xp, rows.piece.start, 0
+    cuts = np.array([[rule.value / scale if isinstance(rule, Cut) else np.inf] for rule in rules])
+    xp.greater_equal(v, rows.piece.lift(cuts), out=active)
     for line, rule in enumerate(rules):
-        if isinstance(rule, Cut):
-            cut = rule.value / scale
-            active[line] = v >= cut
-            if rule.first > start:
-                head = rule.first - start
-                active[line, :head] = v[:head] > cut
-        else:
+        if isinstance(rule, Above):
             active[line] = refs[ref] > rule.zero
             ref += 1
+        elif rule.first > start:
+            head = rule.first - start
+            active[line, :head] = v[:head] > rule.value / scale
     active &= v > 0.0
 
 
@@ -157,7 +156,7 @@ class Sweep:
         V = rows.times(gammas)
         U, shape = V[:k], (k, v.shape[0])
         active = space("active", shape, "bool")
-        mark_active(active, rules, v, piece.start, self.frame.scale, V[k:])
+        mark_active(active, rules, rows, self.frame.scale, v, V[k:])
         kink = xp.multiply(v, v > 0.0, out=space("kink", shape[1:]))
         kink *= 2.0
         right = xp.greater(U, kink, out=space("right", shape, "bool"))
