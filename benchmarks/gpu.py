@@ -17,14 +17,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from rectifit import solve
 from rectifit.datasets import make_relu
+from rectifit.experiments.machine import yardstick
 from rectifit.scale import BlockProblem, TorchBlocks
 
-# samples, features, target in seconds on an H200
+# Targets, in seconds on an H200 whose host has this yardstick.
+UNIT = 0.9e-3
+# samples, features, target
 LARGE = (10_000_000, 100, 2.0)
-# samples, features, k, target in seconds on an H200
+# samples, features, k, target
 ENUMERATION = (1000, 50, 2, 5.0)
 COMPARED = 100_000
 STARTS = 4096
@@ -90,7 +94,7 @@ def excess(ours: float, theirs: float) -> str:
     return f"objective {ours:.10g}, the host's {theirs:.10g}, excess {(ours - theirs) / theirs:.1e}"
 
 
-def large(device: Any, quick: bool) -> None:
+def large(device: Any, quick: bool, pace: float) -> None:
     n, p, target = LARGE
     n = 100_000 if quick else n
     X, y = make_tensors(min(n, COMPARED), p, device)
@@ -107,14 +111,15 @@ def large(device: Any, quick: bool) -> None:
             seconds, solution = seconds_of(
                 lambda X=X: solve(TorchBlocks(X, y), None, "sorting+iterative"), device
             )
-            print(f"sorting+iterative, n={n:,}, p={p}, {dtype}: {seconds:.2f} s (target <= {target:g} s)")
+            goal = f"target <= {target:g} s [{pace * target:.1f} s]"
+            print(f"sorting+iterative, n={n:,}, p={p}, {dtype}: {seconds:.2f} s, {goal}")
         with Ledger(device) as ledger:
             total, _ = seconds_of(lambda X=X: solve(TorchBlocks(X, y), None, "sorting+iterative"), device)
         ledger.show(total)
         print(f"    {solution.n_surrogates} surrogates, objective {solution.objective:.10g}")
 
 
-def enumeration(device: Any, quick: bool) -> None:
+def enumeration(device: Any, quick: bool, pace: float) -> None:
     import torch
 
     n, p, k, target = ENUMERATION
@@ -131,8 +136,9 @@ def enumeration(device: Any, quick: bool) -> None:
                 device,
             )
         print(
-            f"A1, k={k}, n={n}, p={p}, n_jobs={n_jobs}: {seconds:.2f} s (target <= {target:g} s, the host "
-            f"alone {host_seconds:.2f} s), {solution.n_surrogates:,} surrogates"
+            f"A1, k={k}, n={n}, p={p}, n_jobs={n_jobs}: {seconds:.2f} s, target <= {target:g} s "
+            f"[{pace * target:.1f} s], the host alone {host_seconds:.2f} s; "
+            f"{solution.n_surrogates:,} surrogates"
         )
         print(f"    {excess(solution.objective, host.objective)}")
         print(f"    {excess(solution.surrogate_objective, host.surrogate_objective)} (least surrogate)")
@@ -152,9 +158,13 @@ def run(quick: bool) -> None:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     name = torch.cuda.get_device_name() if device.type == "cuda" else "no accelerator: the CPU device"
     print(f"{name}, torch {torch.__version__}, numpy {np.__version__}, {torch.get_num_threads()} threads")
+    with threadpool_limits(1):
+        unit = yardstick()
+    print(f"yardstick: lstsq on 1000 x 50 takes {1e3 * unit:.2f} ms on one thread of the host;", end=" ")
+    print(f"targets for {1e3 * UNIT:g} ms, in brackets for this host")
     small = quick or device.type == "cpu"
-    large(device, small)
-    enumeration(device, small)
+    large(device, small, unit / UNIT)
+    enumeration(device, small, unit / UNIT)
 
 
 if __name__ == "__main__":
