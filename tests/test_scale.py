@@ -7,7 +7,7 @@ import pytest
 from rectifit import Problem, ReLURegressor, SurrogateSolver, solve
 from rectifit.datasets import make_relu
 from rectifit.methods.sorting import split_sets
-from rectifit.scale import ArrayBlocks, BlockProblem, BlockSolver, foresight, open_parquet
+from rectifit.scale import ArrayBlocks, BlockProblem, Blocks, BlockSolver, foresight, open_parquet
 from rectifit.scale import problem as block_problem
 from rectifit.scale import solve as block_solve
 from rectifit.scale import solver as block_solver
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*dead neuron")
 def tight(monkeypatch):
     """So few near rows and so small a sample that small data takes many rounds of both kinds of steps."""
     monkeypatch.setattr(foresight, "NEAR_LEAST", 6)
-    monkeypatch.setattr(foresight, "NEAR_FACTOR", 1)
+    monkeypatch.setattr(Blocks, "near_factor", 1)
     monkeypatch.setattr(block_problem, "SAMPLE_FACTOR", 3)
     monkeypatch.setattr(block_problem, "SAMPLE_LEAST", 20)
 

@@ -162,6 +162,8 @@ class Blocks(ABC):
     has_weights : whether the blocks have weights
     feature_names : names of the columns, where they have any
     n_threads : threads of this process that read; None: as many as BLAS may use
+    near_factor : rows per coefficient that a pass should bring back; more of them save passes, but take time
+        between passes
     """
 
     n_samples: int
@@ -169,6 +171,7 @@ class Blocks(ABC):
     has_weights: bool
     feature_names: tuple[str, ...] | None = None
     n_threads: int | None = None
+    near_factor: int = 100
 
     @abstractmethod
     def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:

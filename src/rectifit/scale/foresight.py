@@ -24,9 +24,9 @@ from rectifit.surrogate import SurrogateSolver
 
 __all__ = ["Aim", "Foresight", "Start"]
 
-# Near rows sought: at least so many, or so many per direction; up to twice as many are kept. From some turn
-# on they double, as long as they hold at most so many numbers.
-NEAR_LEAST, NEAR_FACTOR, DOUBLING, NEAR_MOST = 1000, 100, 6, 1 << 23
+# Near rows sought: at least so many, or `near_factor` per direction; up to twice as many are kept. From some
+# turn on they double, as long as they hold at most so many numbers.
+NEAR_LEAST, DOUBLING, NEAR_MOST = 1000, 6, 1 << 23
 # Share of the step from one active set to the next, as the sample foretells it, by which rows still move.
 AFTER_SAMPLE = 0.3
 # The rows of the sample from which the density of kinks is read.
@@ -109,7 +109,7 @@ class Foresight:
     def _target(self, turn: int) -> int:
         """Near rows wanted."""
         q = self.problem.frame.n_directions
-        wanted = max(NEAR_LEAST, NEAR_FACTOR * q) * 2 ** max(0, turn - DOUBLING)
+        wanted = max(NEAR_LEAST, self.problem.blocks.near_factor * q) * 2 ** max(0, turn - DOUBLING)
         return int(min(wanted, max(NEAR_MOST // q, 10 * q)))
 
     def length(self, delta: Vector) -> float:

@@ -17,8 +17,11 @@ from rectifit.scale.blocks import Block, Blocks, S
 
 __all__ = ["TorchBlock", "TorchBlocks"]
 
-# Numbers of X in a piece: on an accelerator about 2 GB in float64, on a processor as much as its cache holds.
-PIECE, PIECE_ON_HOST = 1 << 28, 1 << 19
+# Numbers in a piece: on an accelerator one per so many bytes of its memory, on a processor as many as its
+# cache holds. Large pieces save calls, each of which takes longer than a million numbers on an accelerator.
+BYTES_PER_NUMBER, PIECE_ON_HOST = 96, 1 << 19
+# An accelerator makes a pass sooner than the host works on many rows.
+NEAR_FACTOR = 25
 # Products of tall matrices are sums over parts of so many rows, which keep the whole device busy.
 PART = 1 << 13
 
@@ -43,8 +46,11 @@ class TorchBlock(Block):
 
     @property
     def piece_size(self) -> int:
-        """Numbers of X in a piece."""
-        return PIECE_ON_HOST if self.y.device.type == "cpu" else PIECE
+        """Numbers in a piece."""
+        if self.y.device.type == "cpu":
+            return PIECE_ON_HOST
+        memory = import_torch().cuda.get_device_properties(self.y.device).total_memory
+        return int(memory) // BYTES_PER_NUMBER
 
     @property
     def is_plain(self) -> bool:
@@ -121,6 +127,8 @@ class TorchBlocks(Blocks):
         self._w = None if sample_weight is None else self._column(sample_weight, "sample_weight")
         self.has_weights = sample_weight is not None
         self._size = block_rows or self.n_samples
+        if X.device.type != "cpu":
+            self.near_factor = NEAR_FACTOR
 
     def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:
         """One pass over the tensors."""
