@@ -54,6 +54,14 @@ def test_arrays(data, chunks):
     assert_same(found, expected)
 
 
+def test_large_tasks_are_shared_and_summaries_merged_by_workers(data, monkeypatch):
+    X, y, w, expected = data
+    monkeypatch.setattr("rectifit.scale.dask.LARGE", 0)
+    monkeypatch.setattr("rectifit.scale.dask.FAN_IN", 2)
+    found = solve(*(da.from_array(a, chunks=400) for a in (X, y)), "sorting+iterative", sample_weight=w)
+    assert_same(found, expected)
+
+
 def test_frames(data):
     X, y, w, expected = data
     table = pd.DataFrame(X, columns=list("abcde")).assign(y=y, w=w)

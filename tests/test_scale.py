@@ -1,3 +1,4 @@
+import pickle
 import time
 
 import numpy as np
@@ -12,7 +13,7 @@ from rectifit.scale import problem as block_problem
 from rectifit.scale import solve as block_solve
 from rectifit.scale import solver as block_solver
 from rectifit.scale.methods import ALL, NONE, split_rules
-from rectifit.scale.sweep import Above
+from rectifit.scale.sweep import Above, Probe
 from rectifit.solution import VerificationError
 
 # The zero function is a dead end of some random data, and warned about.
@@ -374,3 +375,34 @@ def test_rule_of_a_point_counts_what_changed():
         X @ beta + intercept for beta, intercept in (problem.frame.coefficients(g) for g in (here, one.gamma))
     )
     assert one.n_changed == int((((u0 > 0) != (u1 > 0)) & (y > 0)).sum())
+
+
+def test_rows_that_lie_across_the_words_are_copied_not_refused():
+    X, y, *_ = make_relu(400, 3, noise=0.3, random_state=9)
+    raw = np.zeros(X.nbytes + 1, dtype=np.uint8)
+    crooked = raw[1:].view(np.float64).reshape(X.shape)
+    crooked[...] = X
+    assert not crooked.flags.aligned
+    straight, found = (solve(ArrayBlocks(A, y), None, "sorting+iterative") for A in (X, crooked))
+    assert found.objective == straight.objective
+
+
+def test_rows_are_not_brought_back_where_the_sample_says_they_are_too_many():
+    X, y, *_ = make_relu(40_000, 3, noise=0.5, design="gaussian", random_state=0)
+    problem = BlockProblem(ArrayBlocks(X, y))
+    ahead = foresight.Foresight(problem)
+    start = ahead.starts([ALL])[0]
+    few, many = (ahead.aim(ALL, start._replace(reach=reach), 0) for reach in (0.0, 1.0))
+    assert few.cap > 0 == many.cap
+    assert many.width == 2.0
+    for aim in (few, many):
+        n_near = int(problem.sweep([Probe(start.gamma, ALL, *aim)]).n_near[0])
+        assert (n_near > few.cap) == (aim is many)
+
+
+def test_a_frame_travels_light_and_arrives_whole():
+    X, y, *_ = make_relu(300, 30, noise=0.5, random_state=0)
+    frame = BlockProblem(ArrayBlocks(X, y)).frame
+    state = pickle.dumps(frame)
+    assert len(state) < frame.T.nbytes / 4
+    np.testing.assert_array_equal(pickle.loads(state).T, frame.T)
