@@ -16,6 +16,7 @@ from rectifit.cli.program import program
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.digits import round_together, write_p
 from rectifit.model_file import read_model
+from rectifit.scale import open_parquet
 from rectifit.solution import VerificationError
 
 
@@ -386,6 +387,23 @@ def test_several_files_are_printed_as_one(files):
     assert lines == [line for line in expected.stdout.splitlines() if not line.startswith("method")]
     for words in ("(intercept)", "std. error", "HC1: for noise of any variance"):
         assert words in shown.stdout
+
+
+def test_a_very_large_file_is_read_in_blocks_where_the_options_allow(files, monkeypatch):
+    whole, _ = files
+    monkeypatch.setattr("rectifit.cli.streaming.LARGE", 0)
+    opened = []
+
+    def open_and_tell(paths, **options):
+        opened.append(paths)
+        return open_parquet(paths, **options)
+
+    monkeypatch.setattr("rectifit.cli.streaming.open_parquet", open_and_tell)
+    assert run("fit", whole, "--target", "y").exit_code == 0
+    assert len(opened) == 1
+    for options in (("--one-hot", "sky"), ("--bootstrap", "5"), ("--method", "gd")):
+        assert run("fit", whole, "--target", "y", *options).exit_code == 0
+    assert len(opened) == 1
 
 
 def test_a_model_of_several_files_predicts(files, frame, tmp_path):

@@ -24,14 +24,14 @@ from rectifit.cli.options import (
     collect_warnings,
     columns_options,
     load_table,
-    refuse_options,
     report_option,
     seconds_option,
 )
 from rectifit.cli.show import print_fit, print_json, print_notes, write_report
-from rectifit.cli.streaming import open_files
+from rectifit.cli.streaming import is_large_file, open_files
 from rectifit.methods.search import TARGET_GAP
 from rectifit.model_file import Model, describe_model, read_model, write_model
+from rectifit.scale.solve import reads_blocks
 from rectifit.tables import (
     STANDARD_STREAM,
     check_extension,
@@ -97,8 +97,8 @@ def fit(
     All other columns of numbers are features unless --features names them; columns of text are left out
     unless --one-hot encodes them. Every fit carries a lower bound: how much better any other fit can be.
 
-    Several Parquet files are fitted together, read in blocks and never whole, by sorting, iterative, their
-    chains or auto.
+    Several Parquet files are fitted together; they, or one above a gigabyte, are read in blocks and never
+    whole, by sorting, iterative, their chains or auto.
 
     \b
     Examples:
@@ -122,20 +122,22 @@ def fit(
     """
     if bootstrap is not None and covariance != "nonrobust":
         raise click.UsageError("--covariance and --bootstrap are two kinds of standard errors; choose one.")
-    is_one = len(data) == 1
-    if is_one:
-        table = load_table(data[0], target, weights=weights, **columns)
-    else:
-        needs_rows = {
-            "--floor estimate": floor == ESTIMATE,
-            "--bootstrap": bootstrap,
-            "--one-hot": columns["one_hot"],
-            "--missing drop": columns["missing"] == "drop",
-            "--target-gap": target_gap,
-            "--k": k != 1,
-        }
-        refuse_options(needs_rows, "needs all rows at once; it is not for several files")
+    needs_rows = {
+        "--floor estimate": floor == ESTIMATE or None,
+        "--bootstrap": bootstrap,
+        "--one-hot": columns["one_hot"],
+        "--missing drop": columns["missing"] if columns["missing"] == "drop" else None,
+        "--target-gap": target_gap,
+        "--k": k if k != 1 else None,
+    }
+    used = next((name for name, value in needs_rows.items() if value is not None), None)
+    in_blocks = len(data) > 1 or (is_large_file(data[0]) and used is None and reads_blocks(method))
+    if in_blocks and used is not None:
+        raise click.UsageError(f"{used} needs all rows at once; it is not for several files.")
+    if in_blocks:
         table = open_files(data, target, columns["features"], weights)
+    else:
+        table = load_table(data[0], target, weights=weights, **columns)
     if target_gap is not None and "exact" not in method.split("+"):
         # A gap is reached by a proof.
         method = f"{method}+exact"
@@ -163,7 +165,7 @@ def fit(
     if save is not None:
         write_model(model, save)
     if report is not None:
-        data_name = Path(data[0]).name if is_one else f"{len(data)} files"
+        data_name = Path(data[0]).name if len(data) == 1 else f"{len(data)} files"
         data_name = "standard input" if data[0] == STANDARD_STREAM else data_name
         write_report(solution, summary, report, table.names, target, data_name)
         notes.append(f"the report is in {report}")
@@ -171,7 +173,7 @@ def fit(
         print_json(describe_model(model) | {"notes": [*notes, *summary.notes]})
         return
     print_fit(solution, summary, table.names, target)
-    if is_one and solution.certificate.status == "bound_only" and solution.certificate.gap > LITTLE:
+    if not in_blocks and solution.certificate.status == "bound_only" and solution.certificate.gap > LITTLE:
         notes.append("no proof was searched for; rectifit certify, or --method auto+exact, does that")
     print_notes(notes)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,7 +32,6 @@ __all__ = [
     "collect_warnings",
     "columns_options",
     "load_table",
-    "refuse_options",
     "report_option",
     "seconds_option",
 ]
@@ -71,13 +70,6 @@ def check_folder(_: click.Context, parameter: click.Parameter, value: str | None
     if value is not None and not Path(value).parent.is_dir():
         raise click.BadParameter(f"there is no folder {str(Path(value).parent)!r}", param=parameter)
     return value
-
-
-def refuse_options(options: Mapping[str, Any], why: str) -> None:
-    """None of these options may be given: those that are not None, or not False."""
-    used = next((name for name, value in options.items() if value not in (None, False)), None)
-    if used is not None:
-        raise click.UsageError(f"{used} {why}.")
 
 
 def _check_report(_: click.Context, __: click.Parameter, value: str | None) -> str | None:

@@ -1,18 +1,26 @@
-"""Several Parquet files as one table, read in blocks and never whole."""
+"""Parquet files, several or large, as one table that is read in blocks and never whole."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 from rectifit.scale import open_parquet
 from rectifit.tables import Table, choose_numbers, read_frame
 
-__all__ = ["open_files"]
+__all__ = ["is_large_file", "open_files"]
 
 # First rows, by which columns are chosen.
 HEAD = 100
+# Bytes of a file that is not read whole.
+LARGE = 1 << 30
+
+
+def is_large_file(path: str) -> bool:
+    """Whether it is a Parquet file that is better read in blocks."""
+    return path.endswith(".parquet") and Path(path).is_file() and Path(path).stat().st_size > LARGE
 
 
 def open_files(

@@ -20,7 +20,7 @@ from rectifit.scale.sweep import Above, Rule
 from rectifit.scale.torch_blocks import TorchBlocks
 from rectifit.solution import Solution
 
-__all__ = ["as_blocks", "is_large", "solve_blocks", "solve_large"]
+__all__ = ["as_blocks", "is_large", "reads_blocks", "solve_blocks", "solve_large"]
 
 # A mapped file is read in blocks from this size on (bytes); a smaller one is an array like any other.
 MAPPED = 1 << 28
@@ -91,11 +91,15 @@ def solve_blocks(
     return replace(solution, intercept=solution.intercept + floor, floor=floor)
 
 
+def reads_blocks(method: Any) -> bool:
+    """Whether all stages of a method can read data in blocks."""
+    return isinstance(method, str) and all(part.strip() in STAGES for part in method.split("+"))
+
+
 def is_large(problem: Problem, method: Any) -> bool:
     """Whether data in memory is fitted faster in blocks: on several threads, many surrogates per pass."""
     n, p = problem.n_samples, problem.n_features
-    known = isinstance(method, str) and all(part.strip() in STAGES for part in method.split("+"))
-    return known and isinstance(problem.X, np.ndarray) and n * p >= LARGE and n >= LONG * p
+    return reads_blocks(method) and isinstance(problem.X, np.ndarray) and n * p >= LARGE and n >= LONG * p
 
 
 def solve_large(problem: Problem, method: str, options: dict[str, Any], **search_options: Any) -> Solution:
