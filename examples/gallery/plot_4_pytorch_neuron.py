@@ -4,7 +4,7 @@ To PyTorch and back
 
 A ReLU neuron, ``relu(linear(x))``, is what rectifit fits. Training it by gradient descent depends on where it
 starts: some starts end with a dead neuron, which is off for all samples and whose gradient is zero. Here Adam
-trains one from random starts, and then from the fit of the sorting algorithm:
+trains one from random starts, and then from the fit of the approximation algorithm:
 :meth:`~rectifit.Solution.to_torch` gives a fit as ``torch.nn.Sequential(Linear, ReLU)``, to be trained
 further like any other module, and a trained module goes back as ``start`` of :func:`~rectifit.solve`.
 
@@ -71,7 +71,7 @@ def random_neuron(seed):
 
 
 tables = {"features as they are": X, "standardised features": (X - X.mean(axis=0)) / X.std(axis=0)}
-from_random, from_sorting = {}, {}
+from_random, from_guarantee = {}, {}
 if torch is not None:
     for name, features in tables.items():
         from_random[name] = [train(random_neuron(seed), features) for seed in range(20)]
@@ -80,17 +80,17 @@ if torch is not None:
         print(f"{name}: best {ends.min():.2f}, worst {ends.max():.2f}, {good:.0%} within 1 % of the best fit")
 
 # %%
-# Adam from the fit of the sorting algorithm, which has a guarantee and takes milliseconds. And back: the
-# iterative method goes on from the trained module, to a point that it cannot improve.
+# Adam from the fit of the approximation algorithm, which has a guarantee and takes milliseconds. And back:
+# the iterative method goes on from the trained module, to a point that it cannot improve.
 
 if torch is not None:
     for name, features in tables.items():
-        begin = solve(features, y, "sorting")
+        begin = solve(features, y, "approximation")
         neuron = begin.to_torch()
-        from_sorting[name] = train(neuron, features)
+        from_guarantee[name] = train(neuron, features)
         back = solve(features, y, "iterative", start=neuron)
         print(
-            f"{name}: sorting {begin.objective:.2f}, after Adam {from_sorting[name][-1]:.2f}, "
+            f"{name}: approximation {begin.objective:.2f}, after Adam {from_guarantee[name][-1]:.2f}, "
             f"back in rectifit {back.objective:.2f} ({back.stopped})"
         )
 
@@ -103,7 +103,9 @@ for axis, name in zip(axes, tables, strict=True):
     for losses in from_random.get(name, ()):
         axis.plot(losses, color="C0", alpha=0.4, linewidth=1)
     axis.plot([], color="C0", label="Adam, 20 random starts")
-    axis.plot(from_sorting.get(name, ()), color="C2", linewidth=2, label="Adam from the sorting algorithm")
+    axis.plot(
+        from_guarantee.get(name, ()), color="C2", linewidth=2, label="Adam from the approximation algorithm"
+    )
     axis.axhline(fit.objective, color="C3", linestyle="--", linewidth=2, label="rectifit, proved")
     axis.set(xlabel="step", yscale="log", title=name)
 axes[0].set_ylabel("sum of squares")
