@@ -406,3 +406,22 @@ def test_a_frame_travels_light_and_arrives_whole():
     state = pickle.dumps(frame)
     assert len(state) < frame.T.nbytes / 4
     np.testing.assert_array_equal(pickle.loads(state).T, frame.T)
+
+
+@pytest.mark.parametrize("max_turns", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(10))
+def test_bounds_hold_however_soon_a_search_ends(seed, max_turns, monkeypatch):
+    monkeypatch.setattr(block_solver, "MAX_TURNS", max_turns)
+    monkeypatch.setattr(foresight, "NEAR_LEAST", 300)
+    monkeypatch.setattr(Blocks, "near_factor", 5)
+    monkeypatch.setattr(block_problem, "SAMPLE_FACTOR", 30)
+    monkeypatch.setattr(block_problem, "SAMPLE_LEAST", 100)
+    X, y, *_ = make_relu(3000, 4, noise=[0.1, 0.5, 2.0][seed % 3], design="gaussian", random_state=seed)
+    problem = BlockProblem(ArrayBlocks(X, y))
+    rules = [rule for rule in split_rules(problem, 10) if rule != NONE]
+    solver, exact = BlockSolver(problem), SurrogateSolver(Problem.from_data(X, y))
+    for rule, found in zip(rules, solver.solve(rules, solver.foresight.starts(rules)), strict=True):
+        tied = (y == rule.value) & (np.arange(y.size) >= rule.first)
+        least = exact.solve(((y > rule.value) | tied) & (y > 0.0)).value / problem.frame.scale**2
+        assert found.value - found.loss <= least * (1.0 + 1e-13)
+        assert found.value >= least * (1.0 - 1e-12)

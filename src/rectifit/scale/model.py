@@ -18,7 +18,7 @@ from rectifit.problem import ROUNDING, Matrix, Vector
 from rectifit.scale.band import Near
 from rectifit.scale.problem import BlockProblem
 from rectifit.scale.sweep import Probe, Rule, Swept
-from rectifit.surrogate.bound import allowance, fenchel_gap, mend_slopes, solve_gram
+from rectifit.surrogate.bound import allowance, fenchel_gap, solve_gram
 
 __all__ = ["Found", "Step", "View", "rounding_of", "see", "step_from", "view_of"]
 
@@ -131,25 +131,32 @@ def _exact_step(view: View, near: Near, reach: float) -> Step:
     state = np.where(right, kernel.QUADRATIC, kernel.FLAT).astype(np.int8)
     carry = Carry(np.zeros(q), u.copy(), state, view.gram + Z[right].T @ Z[right], np.zeros(q))
     found = descend(terrain, kink[None], carry)
-    slopes, present = found.slopes[0], carry.state != kernel.FLAT
-    rho = view.slope + slopes @ Z
-    gram = view.gram + Z[present].T @ Z[present]
-    mended = mend_slopes(Z, present, slopes, rho, gram)
-    gap = max(fenchel_gap(u, v, kink, mended.slopes) + mended.decrement, 0.0)
-    loss = gap if mended.reach * reach <= 2.0 * view.width else math.inf
+    slopes = np.maximum(found.slopes[0], 0.0)
+    loss, remainder = _loss(view, slopes @ Z, fenchel_gap(u, v, kink, slopes), reach)
     slope = view.slope + pieces.slope(u, v, kink) @ Z
-    return Step(found.deltas[0], slope, loss, mended.remainder, True)
+    return Step(found.deltas[0], slope, loss, remainder, True)
 
 
 def _smooth_step(view: View, reach: float) -> Step:
     """A Newton step with the near rows smoothed; exact where there are none."""
     slope = view.slope + view.band_slope
     delta = -0.5 * solve_gram(view.gram + view.band_gram, slope)
-    v = solve_gram(view.gram, slope)
-    is_safe = float(np.linalg.norm(v)) * reach <= 2.0 * view.width
-    loss = max(view.band_gap + 0.25 * float(slope @ v), 0.0) if is_safe else math.inf
-    remainder = float(np.abs(slope - view.gram @ v).sum())
+    loss, remainder = _loss(view, view.band_slope, view.band_gap, reach)
     return Step(delta, slope, loss, remainder, view.near is not None)
+
+
+def _loss(view: View, near_slope: Vector, near_gap: float, reach: float) -> tuple[float, float]:
+    """How far the minimum can lie below the value that was read, and what of that is only rounding.
+
+    Slopes of near rows are kept as they are, and may be those at another point, at the price of their Fenchel
+    gaps. Only slopes of far rows, which are those at the point, are moved, and so far that the sum of all
+    vanishes: the set Q of `rectifit.surrogate.bound` are the far rows.
+    """
+    rho = view.slope + near_slope
+    v = solve_gram(view.gram, rho)
+    is_safe = float(np.linalg.norm(v)) * reach <= 2.0 * view.width
+    loss = max(near_gap + 0.25 * float(rho @ v), 0.0) if is_safe else math.inf
+    return loss, float(np.abs(rho - view.gram @ v).sum())
 
 
 def rounding_of(problem: BlockProblem, seen: Found, step: Step) -> float:

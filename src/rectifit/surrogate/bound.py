@@ -1,15 +1,16 @@
 """A lower bound of min F_I from slopes that need not be exact.
 
-Let lambda_i be subgradients of the pieces at u_i = z_i'gamma, and rho = Z'lambda + 2 B gamma the residual
-of the optimality condition, B the ridge. For all t and every delta_i with lambda_i + delta_i in the domain
-of the conjugate, Fenchel's inequality and the fact that conjugates have curvature at most 1/2 give
+Let lambda_i be slopes in the domain of the conjugates, for the rows of a set Q subgradients of the pieces at
+u_i = z_i'gamma, and rho = Z'lambda + 2 B gamma the residual of the optimality condition, B the ridge. For all
+t and every delta_i with lambda_i + delta_i in the domain of the conjugate, and delta_i = 0 outside Q,
+Fenchel's inequality and the fact that conjugates have curvature at most 1/2 give
 
     piece_i(u_i + z_i't) >= piece_i(u_i) + (lambda_i + delta_i) z_i't - delta_i^2 / 4 - fenchel_i,
     fenchel_i = piece_i(u_i) + conjugate_i(lambda_i) - lambda_i u_i,
     (gamma + t)'B(gamma + t) >= gamma'B gamma + 2 t'B gamma - t'B v - v'B v / 4     for every v.
 
-Take G = B + sum over Q of z_i z_i', Q the rows with slopes, v = G^-1 rho and delta_i = -z_i'v on Q. All terms
-linear in t cancel, and what remains holds for every t:
+Take G = B + sum over Q of z_i z_i', v = G^-1 rho and delta_i = -z_i'v on Q. All terms linear in t cancel, and
+what remains holds for every t:
 
     min F_I >= F_I(gamma) - sum_i fenchel_i - rho'G^-1 rho / 4.
 
