@@ -105,7 +105,7 @@ def in_memory(quick: bool) -> None:
         table.add_row("growth", str(threads), f"n^{exponent:.2f}", "", "", "", "<= 1.1")
     console.print(table)
     console.print(
-        "passes: of the fit in blocks, over X; below 12,000,000 numbers the array engine makes the fit.\n"
+        "passes: of the fit in blocks, over X; below 180,000 rows the array engine makes the fit.\n"
     )
 
 

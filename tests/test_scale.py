@@ -277,7 +277,8 @@ def test_large_arrays_are_fitted_in_blocks(seed, monkeypatch):
     X, y, w, options = make(seed)
     memory = solve(X, y, "sorting+iterative", sample_weight=w, **options)
     monkeypatch.setattr(block_solve, "LARGE", 1)
-    monkeypatch.setattr(block_solve, "LONG", 0)
+    monkeypatch.setattr(block_solve, "ROWS", 1)
+    monkeypatch.setattr(block_solve, "ROWS_PER_COLUMN", 0)
     found = solve(X, y, "sorting+iterative", sample_weight=w, **options)
     # The solution has its data and masks, like any other.
     assert isinstance(found.problem, Problem)
@@ -320,7 +321,8 @@ def test_known_floors_of_large_arrays(monkeypatch):
     X, y, *_ = make_relu(500, 3, noise=0.3, random_state=1)
     memory = solve(X, y, "sorting+iterative", floor=0.5)
     monkeypatch.setattr(block_solve, "LARGE", 1)
-    monkeypatch.setattr(block_solve, "LONG", 0)
+    monkeypatch.setattr(block_solve, "ROWS", 1)
+    monkeypatch.setattr(block_solve, "ROWS_PER_COLUMN", 0)
     found = solve(X, y, "sorting+iterative", floor=0.5)
     assert found.trace != memory.trace
     assert found.floor == 0.5

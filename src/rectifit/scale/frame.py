@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -288,6 +288,8 @@ def make_frame(
             return frame, gram
     except np.linalg.LinAlgError:
         pass
+    # Of the scaled columns, in ascending order; the last as many as there are directions span their rows.
+    spans = np.linalg.eigh(gram)[1]
     # In rounds, as a Gram matrix squares conditions.
     for attempt in range(5):
         values, vectors = np.linalg.eigh(stiffness())
@@ -298,5 +300,11 @@ def make_frame(
             break
         stretch = 1.0 / np.sqrt(np.maximum(values[keep], RESOLVED * values[-1]))
         frame = Frame(frame.T @ (vectors[:, keep] * stretch), None, unit, scale, fit_intercept)
+        gram = reduce(_GramTask(frame)).gram
+    if 0 < frame.n_directions < diagonal.size:
+        # Dependent columns: of all equal solutions the shortest, which lies in the span of the rows.
+        rows = spans[:, -frame.n_directions :]
+        T = diagonal[:, None] * (rows @ (rows.T @ (frame.T / diagonal[:, None])))
+        frame = replace(frame, T=T)
         gram = reduce(_GramTask(frame)).gram
     return frame, gram

@@ -24,8 +24,9 @@ __all__ = ["as_blocks", "is_large", "reads_blocks", "solve_blocks", "solve_large
 
 # A mapped file is read in blocks from this size on (bytes); a smaller one is an array like any other.
 MAPPED = 1 << 28
-# Arrays of so many numbers in memory are worked on in blocks too, if they are as many times longer than wide.
-LARGE, LONG = 12_000_000, 50
+# Arrays in memory are worked on in blocks, too, where that is faster: from so many rows on, and so many more
+# per column. "auto" searches longer where it has the data at hand, and does so up to this many numbers.
+ROWS, ROWS_PER_COLUMN, LARGE = 30_000, 3_000, 12_000_000
 # Tensors with more numbers than this stay on their accelerator; smaller ones are solved faster by the host.
 LARGE_TENSOR = 1 << 22
 
@@ -99,7 +100,9 @@ def reads_blocks(method: Any) -> bool:
 def is_large(problem: Problem, method: Any) -> bool:
     """Whether data in memory is fitted faster in blocks: on several threads, many surrogates per pass."""
     n, p = problem.n_samples, problem.n_features
-    return reads_blocks(method) and isinstance(problem.X, np.ndarray) and n * p >= LARGE and n >= LONG * p
+    if not reads_blocks(method) or not isinstance(problem.X, np.ndarray):
+        return False
+    return n >= ROWS + ROWS_PER_COLUMN * p and ("auto" not in method or n * p >= LARGE)
 
 
 def solve_large(problem: Problem, method: str, options: dict[str, Any], **search_options: Any) -> Solution:
