@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from rectifit import solve
 from rectifit.scale import ArrayBlocks, Block, BlockProblem, BlockSolver
+from rectifit.scale.blocks import Total
 from rectifit.scale.methods import NONE, split_rules
 from rectifit.scale.sweep import Probe
 
@@ -58,22 +58,12 @@ def peak_memory() -> float:
     return 1024.0 * next(int(line[1]) for line in lines if line[0] == "VmHWM:")
 
 
-@dataclass(frozen=True)
-class Gram:
-    """The summary of the plainest pass there is."""
-
-    gram: np.ndarray
-
-    def merge(self, other: Gram) -> Gram:
-        return Gram(self.gram + other.gram)
-
-
-def plain_pass(block: Block) -> Gram:
+def plain_pass(block: Block) -> Total:
     total = np.zeros((block.X.shape[1], block.X.shape[1]))
     for piece in block.pieces():
         A = np.asarray(piece.X, dtype=np.float64)
         total += A.T @ A
-    return Gram(total)
+    return Total(total)
 
 
 def in_memory(quick: bool) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from rectifit.checks import row_blocks
 from rectifit.inference.sandwich import FREE, Meat, Moments, Standard
 from rectifit.problem import ROUNDING, Matrix, Problem, Vector
-from rectifit.scale.blocks import Block, S
+from rectifit.scale.blocks import Block, S, Total
 from rectifit.scale.problem import BlockProblem
 from rectifit.scale.rows import Space
 from rectifit.solution import Solution
@@ -81,7 +81,7 @@ class Sides:
     def density(self, width: float) -> Vector:
         """Weighted mean of k(u) (x, 1) with a normal density k of that width."""
         total = self.above.weight + self.below.weight
-        return _reduce(self._problem, _DensityTask(self._line, width)).values / total
+        return np.asarray(_reduce(self._problem, _DensityTask(self._line, width)).value / total)
 
 
 def read_sides(solution: Solution) -> Sides:
@@ -287,22 +287,14 @@ class _MeatTask:
 
 
 @dataclass(frozen=True)
-class _Sum:
-    values: Vector
-
-    def merge(self, other: _Sum) -> _Sum:
-        return _Sum(self.values + other.values)
-
-
-@dataclass(frozen=True)
 class _DensityTask:
     line: _Line
     width: float
 
-    def __call__(self, block: Block) -> _Sum:
+    def __call__(self, block: Block) -> Total:
         return _merge(map(self._sum, block.pieces()))
 
-    def _sum(self, piece: Block) -> _Sum:
+    def _sum(self, piece: Block) -> Total:
         X, u, _, w = self.line.at(piece)
         near = w * piece.xp.exp(-0.5 * (u / self.width) ** 2) / (self.width * np.sqrt(2.0 * np.pi))
-        return _Sum(np.append(piece.lower(near @ X), float(piece.xp.sum(near))))
+        return Total(np.append(piece.lower(near @ X), float(piece.xp.sum(near))))

@@ -28,7 +28,7 @@ from rectifit.checks import check_array, check_length
 from rectifit.problem import Matrix, Vector
 from rectifit.scale.rows import Space
 
-__all__ = ["ArrayBlocks", "Block", "Blocks", "Summary", "blas_threads", "merge_all", "run_blocks"]
+__all__ = ["ArrayBlocks", "Block", "Blocks", "Summary", "Total", "blas_threads", "merge_all", "run_blocks"]
 
 # A block of an array holds about so many numbers, a piece of it, worked on at a time, so many.
 BLOCK, PIECE = 1 << 22, 1 << 19
@@ -43,6 +43,17 @@ class Summary(Protocol):
 
 
 S = TypeVar("S", bound=Summary)
+
+
+@dataclass(frozen=True)
+class Total:
+    """A summary that is added up: a number or an array."""
+
+    value: Any
+
+    def merge(self, other: Total) -> Total:
+        """The sum over both blocks."""
+        return Total(self.value + other.value)
 
 
 @dataclass(frozen=True)

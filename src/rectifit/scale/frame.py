@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rectifit.problem import Matrix, Vector
-from rectifit.scale.blocks import Block, merge_all
+from rectifit.scale.blocks import Block, Total, merge_all
 from rectifit.scale.rows import Rows, Space
 from rectifit.surrogate.rows import NOISE, RESOLVED, WELL_CONDITIONED
 
@@ -251,21 +251,13 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class _Gram:
-    gram: Matrix
-
-    def merge(self, other: _Gram) -> _Gram:
-        return _Gram(self.gram + other.gram)
-
-
-@dataclass(frozen=True)
 class _GramTask:
     frame: Frame
 
-    def __call__(self, block: Block) -> _Gram:
+    def __call__(self, block: Block) -> Total:
         space = Space(block)
         rows = (self.frame.rows(piece, space)[0] for piece in block.pieces())
-        return merge_all([_Gram(part.piece.lower(part.moments())[:-1, :-1]) for part in rows])
+        return merge_all([Total(part.piece.lower(part.moments())[:-1, :-1]) for part in rows])
 
 
 def make_frame(
@@ -300,11 +292,11 @@ def make_frame(
             break
         stretch = 1.0 / np.sqrt(np.maximum(values[keep], RESOLVED * values[-1]))
         frame = Frame(frame.T @ (vectors[:, keep] * stretch), None, unit, scale, fit_intercept)
-        gram = reduce(_GramTask(frame)).gram
+        gram = reduce(_GramTask(frame)).value
     if 0 < frame.n_directions < diagonal.size:
         # Dependent columns: of all equal solutions the shortest, which lies in the span of the rows.
         rows = spans[:, -frame.n_directions :]
         T = diagonal[:, None] * (rows @ (rows.T @ (frame.T / diagonal[:, None])))
         frame = replace(frame, T=T)
-        gram = reduce(_GramTask(frame)).gram
+        gram = reduce(_GramTask(frame)).value
     return frame, gram

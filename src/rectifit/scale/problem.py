@@ -10,7 +10,7 @@ import numpy as np
 
 from rectifit.checks import check_number
 from rectifit.problem import Problem, Vector
-from rectifit.scale.blocks import Block, Blocks, S
+from rectifit.scale.blocks import Block, Blocks, S, Total
 from rectifit.scale.frame import SurveyTask, join_samples, make_frame
 from rectifit.scale.rows import Space
 from rectifit.scale.sweep import Above, Probe, Rule, Sweep, Swept
@@ -146,7 +146,7 @@ class BlockProblem:
     def objective(self, beta: Any, intercept: float = 0.0) -> float:
         """The true objective L, by one pass."""
         b = np.asarray(beta, dtype=np.float64)
-        return self.reduce(_ObjectiveTask(b, intercept)).total + float(self.alpha * np.square(b).sum())
+        return float(self.reduce(_ObjectiveTask(b, intercept)).value + self.alpha * np.square(b).sum())
 
     def surrogate_value(self, active: Rule, beta: Vector, intercept: float = 0.0) -> float:
         """The convex surrogate F_I of an active set given by its rule, by one pass."""
@@ -171,25 +171,17 @@ class _Less:
 
 
 @dataclass(frozen=True)
-class _Sum:
-    total: float
-
-    def merge(self, other: _Sum) -> _Sum:
-        return _Sum(self.total + other.total)
-
-
-@dataclass(frozen=True)
 class _ObjectiveTask:
     """sum w (max(0, u) - y)^2 from the coefficients themselves, without working coordinates."""
 
     beta: Vector
     intercept: float
 
-    def __call__(self, block: Block) -> _Sum:
+    def __call__(self, block: Block) -> Total:
         total, space = 0.0, Space(block)
         for piece in block.pieces():
             u = piece.matrix(space) @ piece.lift(self.beta)
             u += self.intercept if piece.w is None else self.intercept * piece.root_weight
             r = u * (u > 0.0) - piece.outcomes()
             total += float(r @ r)
-        return _Sum(total)
+        return Total(total)

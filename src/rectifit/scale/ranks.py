@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifit.problem import Vector
-from rectifit.scale.blocks import Block
+from rectifit.scale.blocks import Block, Total
 
 __all__ = ["Cut", "find_cuts"]
 
@@ -57,16 +57,6 @@ class _Bracket(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Counts:
-    """Per bracket the samples below it and in its bins."""
-
-    counts: Keys
-
-    def merge(self, other: _Counts) -> _Counts:
-        return _Counts(self.counts + other.counts)
-
-
-@dataclass(frozen=True)
 class _Members:
     """Keys and row numbers of all samples in each bracket."""
 
@@ -96,9 +86,11 @@ class _KeyedBlock:
 
 @dataclass(frozen=True)
 class _CountTask:
+    """Per bracket the samples below it and in its bins."""
+
     brackets: tuple[_Bracket, ...]
 
-    def __call__(self, block: Block) -> _Counts:
+    def __call__(self, block: Block) -> Total:
         keyed, xp = _KeyedBlock(block), block.xp
         counts = np.zeros((len(self.brackets), 1 + (1 << DIGIT)), dtype=np.int64)
         for line, bracket in enumerate(self.brackets):
@@ -108,7 +100,7 @@ class _CountTask:
             counts[line, 0] = int(xp.sum(below))
             bins = (inside - bracket.low) >> bracket.shift
             counts[line, 1:] = block.lower(xp.bincount(bins, minlength=1 << DIGIT))
-        return _Counts(counts)
+        return Total(counts)
 
 
 @dataclass(frozen=True)
@@ -181,7 +173,7 @@ def _narrow(
     """Brackets with few samples or a single key, the rank within them, and how many samples they have."""
     found = [(bracket, rank, -1) for bracket, rank in zip(brackets, ranks, strict=True)]
     while wide := [e for e, (b, _, n) in enumerate(found) if n < 0 or (n > FEW and b.low < b.high)]:
-        lines = reduce(_CountTask(tuple(found[e][0] for e in wide))).counts
+        lines = reduce(_CountTask(tuple(found[e][0] for e in wide))).value
         for e, line in zip(wide, lines, strict=True):
             found[e] = _choose_bin(found[e][0], ranks[e], int(line[0]), line[1:])
     return found
