@@ -120,14 +120,14 @@ sys.path.insert(0, sys.argv[1])
 import numpy as np
 from scale import METHOD, peak_memory
 from rectifit import solve
-from rectifit.scale import open_parquet
+from rectifit.scale import ArrayBlocks, open_parquet
 folder = sys.argv[2]
 if sys.argv[3] == "npy":
-    data = np.load(folder + "/X.npy", mmap_mode="r"), np.load(folder + "/y.npy", mmap_mode="r")
+    data = ArrayBlocks(*(np.load(folder + name, mmap_mode="r") for name in ("/X.npy", "/y.npy")))
 else:
-    data = open_parquet(folder + "/*.parquet", target="y"), None
+    data = open_parquet(folder + "/*.parquet", target="y")
 started = time.perf_counter()
-fit = solve(*data, METHOD)
+fit = solve(data, None, METHOD)
 print(time.perf_counter() - started, peak_memory(), fit.objective, fit.problem.n_passes)
 """
 
@@ -184,6 +184,7 @@ def out_of_core(n: int, p: int = 100) -> None:
         excess = abs(objective - expected) / expected
         table.add_row("objective against the fit in memory", f"{excess:.0e}", "<= 1e-8")
     console.print(table)
+    console.print()
 
 
 def write_parquet(path: Path, X: np.ndarray, y: np.ndarray) -> None:
@@ -229,7 +230,7 @@ def cluster(quick: bool) -> None:
         started = time.perf_counter()
         memory = solve(ArrayBlocks(X, y, n_threads=1), None, METHOD)
         alone = time.perf_counter() - started
-    console.print(f"in memory on one thread: {alone:.2f} s, {memory.problem.n_passes} passes")
+    console.print(f"in memory on one thread: {alone:.2f} s, {memory.problem.n_passes} passes\n")
     table = table_of(
         f"Dask, {n:,} x {p}, seconds",
         "workers",
