@@ -9,9 +9,8 @@ by powers of two, which is exact, so that their squares are representable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce as fold
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from rectifit.checks import row_blocks
 from rectifit.inference.sandwich import FREE, Meat, Moments, Standard
 from rectifit.problem import ROUNDING, Matrix, Problem, Vector
-from rectifit.scale.blocks import Block, S, Total
+from rectifit.scale.blocks import Block, S, Total, merge_all
 from rectifit.scale.problem import BlockProblem
 from rectifit.scale.rows import Space
 from rectifit.solution import Solution
@@ -111,12 +110,7 @@ def _reduce(problem: Any, task: Callable[[Block], S]) -> S:
     """One pass over the data, wherever it is."""
     if isinstance(problem, BlockProblem):
         return problem.reduce(task)
-    return _merge(map(task, _blocks(problem)))
-
-
-def _merge(summaries: Iterable[S]) -> S:
-    """Summaries as they come, of which only their sum is kept."""
-    return fold(lambda left, right: left.merge(right), summaries)
+    return merge_all(map(task, _blocks(problem)))
 
 
 def _blocks(problem: Problem) -> Iterator[Block]:
@@ -173,7 +167,7 @@ class _LookTask:
     line: _Line
 
     def __call__(self, block: Block) -> _Look:
-        return _merge(map(self._look, block.pieces()))
+        return merge_all(map(self._look, block.pieces()))
 
     def _look(self, piece: Block) -> _Look:
         xp = piece.xp
@@ -222,7 +216,7 @@ class _SplitTask:
     mean_u: float
 
     def __call__(self, block: Block) -> _Split:
-        return _merge(map(self._split, block.pieces()))
+        return merge_all(map(self._split, block.pieces()))
 
     def _split(self, piece: Block) -> _Split:
         X, u, y, w = self.line.at(piece)
@@ -268,7 +262,7 @@ class _MeatTask:
     power: float
 
     def __call__(self, block: Block) -> Meat:
-        return _merge(map(self._meat, block.pieces()))
+        return merge_all(map(self._meat, block.pieces()))
 
     def _meat(self, piece: Block) -> Meat:
         xp, standard = piece.xp, self.standard
@@ -292,7 +286,7 @@ class _DensityTask:
     width: float
 
     def __call__(self, block: Block) -> Total:
-        return _merge(map(self._sum, block.pieces()))
+        return merge_all(map(self._sum, block.pieces()))
 
     def _sum(self, piece: Block) -> Total:
         X, u, _, w = self.line.at(piece)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import mmap
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -195,8 +195,8 @@ class Blocks(ABC):
         return other
 
 
-def merge_all(summaries: list[S]) -> S:
-    """Merge summaries in their order."""
+def merge_all(summaries: Iterable[S]) -> S:
+    """Merge summaries in their order, as they come: only their sum is kept."""
     return fold(lambda left, right: left.merge(right), summaries)
 
 
@@ -233,7 +233,7 @@ def run_blocks(work: Callable[[int, dict[str, Any]], S], n_blocks: int, n_thread
             return share(0)
         with ThreadPoolExecutor(n_threads) as pool:
             try:
-                return merge_all(list(pool.map(share, range(n_threads))))
+                return merge_all(pool.map(share, range(n_threads)))
             except BaseException:
                 given_up.set()
                 raise

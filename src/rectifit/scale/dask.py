@@ -91,7 +91,8 @@ class DaskBlocks(Blocks):
             summaries = [merge(summaries[e : e + FAN_IN]) for e in range(0, len(summaries), FAN_IN)]
         # The limit is for schedulers in this process; workers have their own.
         with threadpool_limits(1, "blas"):
-            return merge_all(list[S](compute(*summaries)))
+            parts: tuple[S, ...] = compute(*summaries)
+        return merge_all(parts)
 
 
 def is_dask(values: object) -> bool:

@@ -121,9 +121,8 @@ class Foresight:
         v = self._v
         if isinstance(rule, Above):
             return np.asarray((self._Z @ rule.gamma > rule.zero) & (v > 0.0))
-        cut = rule.value / self.problem.frame.scale
-        tied = (v == cut) & (self.problem.sample.index >= rule.first)
-        return np.asarray(((v > cut) | tied) & (v > 0.0))
+        above = rule.above(v, self.problem.sample.index, self.problem.frame.scale)
+        return np.asarray(above & (v > 0.0))
 
     @cached_property
     def _sample_solver(self) -> SurrogateSolver | None:

@@ -105,7 +105,7 @@ class SurveyTask:
     def __call__(self, block: Block) -> Survey:
         """Check the numbers of a block and sum them up."""
         space = Space(block)
-        return merge_all([self._survey(piece, space) for piece in block.pieces()])
+        return merge_all(self._survey(piece, space) for piece in block.pieces())
 
     def _survey(self, piece: Block, space: Space) -> Survey:
         xp = piece.xp
@@ -257,7 +257,7 @@ class _GramTask:
     def __call__(self, block: Block) -> Total:
         space = Space(block)
         rows = (self.frame.rows(piece, space)[0] for piece in block.pieces())
-        return merge_all([Total(part.piece.lower(part.moments())[:-1, :-1]) for part in rows])
+        return merge_all(Total(part.piece.lower(part.moments())[:-1, :-1]) for part in rows)
 
 
 def make_frame(

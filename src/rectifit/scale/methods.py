@@ -119,7 +119,7 @@ def solve_splits(search: BlockSearch, n_splits: int) -> list[Found]:
     # Without active samples every piece is smallest at u <= 0.
     zero = np.zeros(problem.frame.n_directions)
     loss = allowance(problem.n_samples, total)
-    answers[NONE] = Found(NONE, zero, total, loss, total, 0.0, 0, 0, True)
+    answers[NONE] = Found(NONE, zero, total, loss, total, 0.0, 0, True)
     found = [answers[rule] for rule in rules]
     search.gather(found)
     return found

@@ -34,7 +34,7 @@ class Found:
     objective : L there
     largest : largest |u|
     n_changed : see `rectifit.scale.sweep.Swept`
-    n_turns, converged : passes, and whether value and bound agree
+    converged : whether value and bound agree
     ahead : what the last pass has seen of the surrogate that the iterative method goes on with from here
     """
 
@@ -45,7 +45,6 @@ class Found:
     objective: float
     largest: float
     n_changed: int
-    n_turns: int
     converged: bool
     ahead: View | None = None
 
@@ -64,9 +63,8 @@ def see(problem: BlockProblem, probe: Probe, swept: Swept, line: int) -> Found:
         value=float(swept.values[line]) + penalty,
         loss=math.inf,
         objective=float(swept.objectives[line]) + penalty,
-        largest=max(float(swept.highest[line]), -float(swept.lowest[line])),
+        largest=float(swept.largest[line]),
         n_changed=int(swept.n_changed[line]),
-        n_turns=0,
         converged=False,
     )
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rectifit.scale.blocks import Block, Blocks, S, blas_threads, run_blocks
+from rectifit.scale.blocks import Block, Blocks, S, blas_threads, merge_all, run_blocks
 
 __all__ = ["ParquetBlocks", "open_parquet"]
 
@@ -63,11 +62,11 @@ class ParquetBlocks(Blocks):
         n_threads: int | None,
     ) -> None:
         reader = _import_reader()
-        self._paths, self._target, self._weights, self.n_threads = list(paths), target, weights, n_threads
+        self._target, self._weights, self.n_threads = target, weights, n_threads
         # Row groups: file, number in it, first row.
         self._groups: list[tuple[Path, int, int]] = []
         start, names = 0, list[str]()
-        for path in self._paths:
+        for path in paths:
             with reader.ParquetFile(path) as file:
                 found = list(file.schema_arrow.names)
                 if features is None:
@@ -98,18 +97,15 @@ class ParquetBlocks(Blocks):
 
         def work(index: int, kept: dict[str, Any]) -> S:
             path, group, start = self._groups[index]
-            total: S | None = None
             with reader.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER) as file:
                 batches = file.iter_batches(size, row_groups=[group], columns=names, use_threads=False)
-                for block in self._blocks(batches, start, design):
-                    summary = task(replace(block, kept=kept))
-                    total = summary if total is None else total.merge(summary)
-            assert total is not None
-            return total
+                return merge_all(map(task, self._blocks(batches, start, design, kept)))
 
         return run_blocks(work, len(self._groups), self.n_threads or blas_threads())
 
-    def _blocks(self, batches: Iterable[Any], start: int, design: bool) -> Iterator[Block]:
+    def _blocks(
+        self, batches: Iterable[Any], start: int, design: bool, kept: dict[str, Any]
+    ) -> Iterator[Block]:
         for batch in batches:
             X = None
             if design:
@@ -119,7 +115,7 @@ class ParquetBlocks(Blocks):
                 for j, column in enumerate(columns):
                     X[:, j] = column
             w = None if self._weights is None else _numbers(batch, self._weights)
-            yield Block(X, _numbers(batch, self._target), w, start)
+            yield Block(X, _numbers(batch, self._target), w, start, kept)
             start += batch.num_rows
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rectifit.problem import Vector
+from rectifit.problem import Mask, Vector
 from rectifit.scale.blocks import Block, Total
 
 __all__ = ["Cut", "find_cuts"]
@@ -41,6 +41,11 @@ class Cut:
 
     value: float
     first: int
+
+    def above(self, v: Vector, rows: Any, scale: float = 1.0) -> Mask:
+        """Samples with outcomes v * scale and these row numbers that are not below the cut."""
+        cut = self.value / scale
+        return np.asarray((v > cut) | ((v == cut) & (rows >= self.first)))
 
 
 class _Bracket(NamedTuple):

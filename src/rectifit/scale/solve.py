@@ -127,9 +127,8 @@ def _active_set(problem: Problem, frame: Frame, rule: Rule) -> Mask:
     if isinstance(rule, Above):
         u = problem.root_weight * problem.preactivation(*frame.coefficients(rule.gamma))
         return np.asarray((u > rule.zero * frame.scale) & problem.positive)
-    v = problem.root_weight * problem.y
-    tied = (v == rule.value) & (np.arange(v.size) >= rule.first)
-    return np.asarray(((v > rule.value) | tied) & problem.positive)
+    above = rule.above(problem.root_weight * problem.y, np.arange(problem.n_samples))
+    return np.asarray(above & problem.positive)
 
 
 def _check_start(problem: BlockProblem, start: Any) -> Vector:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from rectifit.parallel import workers
 from rectifit.problem import Vector
@@ -53,7 +53,7 @@ class Ask:
     is_last: bool = False
     ahead: View | None = None
     # The last point that was accepted, its value with all that smoothing may hide, step and slope.
-    base: tuple[Vector, float, Step] | None = field(default=None)
+    base: tuple[Vector, float, Step] | None = None
     share: float = 1.0
 
 
@@ -172,5 +172,4 @@ class BlockSolver:
         best = ask.best
         loss = max(best.value - ask.lowest, 0.0)
         ahead = ask.ahead if ask.ahead is not None and ask.ahead.seen.gamma is best.gamma else None
-        fields = vars(best) | {"loss": loss, "n_turns": ask.turn, "ahead": ahead}
-        return Found(**fields | {"converged": loss <= 1e-9 * self.problem.total})
+        return replace(best, loss=loss, ahead=ahead, converged=loss <= 1e-9 * self.problem.total)

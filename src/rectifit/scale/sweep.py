@@ -60,7 +60,7 @@ class Swept:
     Attributes
     ----------
     values, objectives : F_I and L
-    highest, lowest : range of u
+    largest : largest |u|
     moments : [Z, v]'[Z, v] over the far rows on their quadratic
     band_slopes, band_grams, band_gaps : of the near rows, smoothed (see `rectifit.scale.band`)
     n_near, near : their number, and the rows, or None where there are too many
@@ -69,8 +69,7 @@ class Swept:
 
     values: Vector
     objectives: Vector
-    highest: Vector
-    lowest: Vector
+    largest: Vector
     moments: npt.NDArray[np.float64]
     band_slopes: Matrix
     band_grams: npt.NDArray[np.float64]
@@ -85,10 +84,8 @@ class Swept:
         total: dict[str, Any] = {"caps": self.caps}
         for field in fields(self):
             mine, theirs = getattr(self, field.name), getattr(other, field.name)
-            if field.name == "highest":
+            if field.name == "largest":
                 total[field.name] = np.maximum(mine, theirs)
-            elif field.name == "lowest":
-                total[field.name] = np.minimum(mine, theirs)
             elif field.name not in ("near", "caps"):
                 total[field.name] = mine + theirs
         total["near"] = tuple(
@@ -169,8 +166,8 @@ class Sweep:
         far &= right
         total.values += self._squares(U, right, v, R, piece)
         total.objectives += self._squares(U, xp.greater(U, 0.0, out=right), v, R, piece)
-        total.highest = np.maximum(total.highest, piece.lower(xp.max(U, axis=1)))
-        total.lowest = np.minimum(total.lowest, piece.lower(xp.min(U, axis=1)))
+        largest = xp.maximum(xp.max(U, axis=1), -xp.min(U, axis=1))
+        total.largest = np.maximum(total.largest, piece.lower(largest))
         for line in np.flatnonzero(piece.lower(xp.any(near, axis=1))).tolist():
             total.bands[line].add(rows, near[line], U[line])
         for line, rule in enumerate(rules):
@@ -198,8 +195,7 @@ class _Totals:
         k = len(probes)
         self.values = np.zeros(k)
         self.objectives = np.zeros(k)
-        self.highest = np.full(k, -np.inf)
-        self.lowest = np.full(k, np.inf)
+        self.largest = np.zeros(k)
         self.moments = Moments(block, k, q)
         self.bands = [Band(f"near {e}", q, probe.width, probe.cap) for e, probe in enumerate(probes)]
         self.n_changed = np.zeros(k)
@@ -212,8 +208,7 @@ class _Totals:
         return Swept(
             values=self.values,
             objectives=self.objectives,
-            highest=self.highest,
-            lowest=self.lowest,
+            largest=self.largest,
             moments=self.moments.finish(),
             band_slopes=np.array([band.slope for band in self.bands]),
             band_grams=np.array([band.gram for band in self.bands]),

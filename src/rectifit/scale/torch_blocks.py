@@ -6,14 +6,14 @@ they are; all sums are in float64.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from rectifit.checks import check_array, check_length, is_tensor, to_numpy
+from rectifit.checks import check_array, check_length, check_tensor, is_tensor, to_numpy
 from rectifit.interchange import import_torch
-from rectifit.scale.blocks import Block, Blocks, S
+from rectifit.scale.blocks import Block, Blocks, S, merge_all
 
 __all__ = ["TorchBlock", "TorchBlocks"]
 
@@ -132,15 +132,14 @@ class TorchBlocks(Blocks):
 
     def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:
         """One pass over the tensors."""
-        total: S | None = None
         with self._torch.no_grad():
-            for start in range(0, self.n_samples, self._size):
-                rows = slice(start, start + self._size)
-                weight = None if self._w is None else self._w[rows]
-                summary = task(TorchBlock(self._X[rows] if design else None, self._y[rows], weight, start))
-                total = summary if total is None else total.merge(summary)
-        assert total is not None
-        return total
+            return merge_all(map(task, self._blocks(design)))
+
+    def _blocks(self, design: bool) -> Iterator[TorchBlock]:
+        for start in range(0, self.n_samples, self._size):
+            rows = slice(start, start + self._size)
+            weight = None if self._w is None else self._w[rows]
+            yield TorchBlock(self._X[rows] if design else None, self._y[rows], weight, start)
 
     def _column(self, values: Any, name: str) -> Any:
         """One number per row, where X lives."""
@@ -151,8 +150,6 @@ class TorchBlocks(Blocks):
         return check_length(self._real(values, name).to(self._X.device), name, self.n_samples)
 
     def _real(self, values: Any, name: str) -> Any:
-        if values.is_complex():
-            raise TypeError(f"{name} has dtype {values.dtype}; it must be real numbers")
-        values = values.detach()
+        values = check_tensor(values, name)
         kept = (self._torch.float32, self._torch.float64)
         return values if values.dtype in kept else values.to(self._torch.float64)
