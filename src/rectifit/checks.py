@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from rectifit.problem import Mask, Vector
+    from rectifit._typing import Mask, Vector
 
 __all__ = [
     "check_active",

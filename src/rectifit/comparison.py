@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifit._typing import Mask, Matrix, Vector
 from rectifit.methods import certify, solve
-from rectifit.problem import Mask, Matrix, Vector
 from rectifit.progress import Progress
 from rectifit.rivals import RIVALS, Predict
 from rectifit.scale.problem import BlockProblem

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rectifit.problem import Vector
+from rectifit._typing import Vector
 
 __all__ = ["NOTHING", "round_together", "write_amount", "write_duration", "write_p", "write_share", "write_z"]
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.inference import Summary
 from rectifit.model_schema import CERTIFICATE, ESTIMATE, GOODNESS, MODEL, VERSION, check_record
-from rectifit.problem import Vector
 from rectifit.solution import Certificate, Solution
 from rectifit.tables import Encoding, Table
 

@@ -15,14 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifit import pieces
+from rectifit._typing import Mask, Matrix, Vector
 from rectifit.checks import check_design, check_number, check_outcome, check_weight, row_blocks
 
-__all__ = ["ROUNDING", "Mask", "Matrix", "Point", "Problem", "Rows", "Vector"]
-
-Vector = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Rows = npt.NDArray[np.intp]
+__all__ = ["ROUNDING", "Point", "Problem"]
 
 
 class Point(NamedTuple):

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rectifit.problem import Matrix, Vector
+from rectifit._typing import Matrix, Vector
 from rectifit.tobit import fit_tobit
 
 __all__ = ["RIVALS", "Predict", "Rival", "fit_clipped_line", "fit_line", "fit_node", "fit_starts"]

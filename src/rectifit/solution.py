@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rectifit._typing import Mask, Vector
 from rectifit.checks import check_design, is_tensor
-from rectifit.problem import Mask, Problem, Vector
+from rectifit.problem import Problem
 
 if TYPE_CHECKING:
     from rectifit.inference import Summary

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 
+from rectifit._typing import Matrix, Vector
 from rectifit.checks import check_array, check_outcome
-from rectifit.problem import Matrix, Vector
 
 __all__ = ["Tobit", "fit_tobit", "negative_log_likelihood"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rectifit.problem import Matrix, Vector
+from rectifit._typing import Matrix, Vector
 
 __all__ = ["least_in_plane"]
 

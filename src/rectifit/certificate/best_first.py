@@ -19,9 +19,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.certificate.envelope import CONVEX, FREE, Kinds
 from rectifit.parallel import workers
-from rectifit.problem import Vector
 
 __all__ = ["BestFirst", "Control", "Node", "first_kinds"]
 

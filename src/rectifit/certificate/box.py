@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rectifit.problem import Matrix, Problem, Vector
+from rectifit._typing import Matrix, Vector
+from rectifit.problem import Problem
 
 __all__ = ["Box"]
 

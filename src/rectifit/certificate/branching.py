@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifit._typing import Index, Matrix, Vector
 from rectifit.certificate.best_first import BestFirst, Control, Node, first_kinds
 from rectifit.certificate.envelope import FREE, OFF, ON, Kinds
 from rectifit.certificate.reduction import Reduced
@@ -23,8 +24,6 @@ from rectifit.certificate.tighten import (
     shrink_by_tilts,
 )
 from rectifit.certificate.transfer import Transfer, first_transfer
-from rectifit.problem import Matrix, Vector
-from rectifit.surrogate.rows import Index
 
 __all__ = ["SignSearch"]
 

@@ -27,12 +27,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifit._typing import Index, Matrix, Vector
 from rectifit.certificate.best_first import BestFirst, Control, Node, first_kinds
 from rectifit.certificate.cone_kernel import EMPTY, GOOD, UNSURE, bound_parts, build_cone
 from rectifit.certificate.envelope import OFF, ON, Kinds
 from rectifit.certificate.relaxation import Pieces, Start
-from rectifit.problem import Matrix, Vector
-from rectifit.surrogate.rows import Index
 
 __all__ = ["Cone", "ConeSearch"]
 

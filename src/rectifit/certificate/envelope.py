@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rectifit._typing import Matrix, Vector
 from rectifit.certificate.kernel import CONVEX, FREE, OFF, ON
-from rectifit.problem import Matrix, Vector
 
 __all__ = ["CONVEX", "FREE", "OFF", "ON", "Envelopes", "Kinds"]
 

@@ -7,8 +7,9 @@ from threading import Lock
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.certificate.reduction import Reduced
-from rectifit.problem import Point, Problem, Vector
+from rectifit.problem import Point, Problem
 
 __all__ = ["Incumbent"]
 

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
-from rectifit.problem import Matrix, Problem, Vector
+from rectifit._typing import Matrix, Vector
+from rectifit.problem import Problem
 from rectifit.surrogate.rows import WorkingRows
 
 __all__ = ["Reduced", "reduce_rows"]

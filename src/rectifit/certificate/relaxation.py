@@ -33,9 +33,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from rectifit._typing import Mask, Matrix, Vector
 from rectifit.certificate.envelope import ON, Envelopes, Kinds
 from rectifit.certificate.kernel import build, support
-from rectifit.problem import Mask, Matrix, Vector
 from rectifit.surrogate import kernel
 from rectifit.surrogate.bound import EPS, mend_slopes
 from rectifit.surrogate.descent import Carry, Descent, Terrain, descend

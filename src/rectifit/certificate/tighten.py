@@ -16,10 +16,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from rectifit._typing import Index, Matrix, Vector
 from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
 from rectifit.certificate.relaxation import Bound, Region, Relaxation
-from rectifit.problem import Matrix, Vector
-from rectifit.surrogate.rows import Index
 
 __all__ = [
     "can_shrink",

@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from rectifit._typing import Mask, Matrix, Vector
 from rectifit.certificate.envelope import FREE, ON
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
 from rectifit.certificate.tighten import shrink_by_ellipsoid
-from rectifit.problem import Mask, Matrix, Vector
 
 __all__ = ["Ascent", "Transfer", "first_transfer"]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rectifit.problem import Matrix, Vector
+from rectifit._typing import Matrix, Vector
 
 __all__ = ["RealData", "load_drug_spending"]
 

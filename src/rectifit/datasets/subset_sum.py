@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from rectifit._typing import Matrix, Vector
 from rectifit.checks import check_array
-from rectifit.problem import Matrix, Vector
 
 __all__ = ["make_subset_sum"]
 

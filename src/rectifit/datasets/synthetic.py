@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rectifit.problem import Matrix, Vector
+from rectifit._typing import Matrix, Vector
 
 __all__ = ["Instance", "make_relu"]
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.checks import check_count
-from rectifit.problem import Vector
 from rectifit.surrogate import solve_surrogate
 
 __all__ = ["least_surrogate", "simulated_surrogate", "surrogate_limit"]

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from rectifit._typing import Matrix, Vector
 from rectifit.checks import check_count, check_random_state
 from rectifit.inference.sandwich import KINDS, coefficient_block, mean_block
 from rectifit.inference.sums import Sides, data_of, read_sides
 from rectifit.methods.floor import FloorPoint, descend, fit_coefficients
 from rectifit.parallel import count_threads, map_ordered
-from rectifit.problem import Matrix, Vector
 from rectifit.scale.problem import BlockProblem
 from rectifit.solution import Solution
 

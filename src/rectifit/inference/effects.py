@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.checks import check_number
 from rectifit.inference.covariance import estimate_with_sums
 from rectifit.inference.summary import feature_names
 from rectifit.inference.sums import Sides, data_of
 from rectifit.inference.tables import MarginalEffects
-from rectifit.problem import Vector
 from rectifit.solution import Solution
 
 __all__ = ["marginal_effects"]

@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.checks import check_design, check_number
 from rectifit.inference.covariance import estimate_with_sums
 from rectifit.inference.sums import data_of
 from rectifit.inference.tables import quantile
-from rectifit.problem import Vector
 from rectifit.solution import Solution
 
 __all__ = ["PredictionInterval", "prediction_interval"]

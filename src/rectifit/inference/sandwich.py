@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rectifit.problem import Matrix, Vector
+from rectifit._typing import Matrix, Vector
 
 __all__ = ["FREE", "KINDS", "Block", "Meat", "Moments", "Standard", "coefficient_block", "mean_block"]
 

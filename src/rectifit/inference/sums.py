@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from rectifit._typing import Matrix, Vector
 from rectifit.checks import row_blocks
 from rectifit.inference.sandwich import FREE, Meat, Moments, Standard
-from rectifit.problem import ROUNDING, Matrix, Problem, Vector
+from rectifit.problem import ROUNDING, Problem
 from rectifit.scale.blocks import Block, S, Total, merge_all
 from rectifit.scale.problem import BlockProblem
 from rectifit.scale.rows import Space

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from rectifit._typing import Vector
 from rectifit.digits import round_together, write_p, write_z
-from rectifit.problem import Vector
 
 __all__ = ["Estimates", "MarginalEffects", "Summary", "describe_covariance", "quantile"]
 

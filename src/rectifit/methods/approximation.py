@@ -22,13 +22,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rectifit._typing import Mask, Matrix, Vector
 from rectifit.certificate import guarantee_bound
 from rectifit.methods.finds import Finds
 from rectifit.methods.order import ascending
 from rectifit.methods.pool import SolverPool
 from rectifit.methods.search import Halt, Search
 from rectifit.parallel import map_ordered
-from rectifit.problem import Mask, Matrix, Vector
 from rectifit.solution import Stop
 from rectifit.surrogate import SurrogateSolver
 from rectifit.surrogate.neighbours import Neighbours

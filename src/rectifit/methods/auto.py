@@ -21,13 +21,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifit._typing import Mask, Vector
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.finds import Batch
 from rectifit.methods.lockstep import End, descend_together
 from rectifit.methods.multistart import MAX_ITER
 from rectifit.methods.search import Search
 from rectifit.methods.sorting import solve_splits
-from rectifit.problem import Mask, Vector
 from rectifit.solution import Stop
 
 __all__ = ["Auto"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.checks import check_count, check_floor, check_number, check_start, is_tensor
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.auto import Auto
@@ -21,7 +22,7 @@ from rectifit.methods.sgd import StochasticGradientDescent
 from rectifit.methods.shortest import shorten
 from rectifit.methods.sorting import Sorting
 from rectifit.parallel import count_threads
-from rectifit.problem import Point, Problem, Vector
+from rectifit.problem import Point, Problem
 from rectifit.progress import Progress
 from rectifit.scale.solve import as_blocks, is_large, solve_blocks, solve_large
 from rectifit.solution import Certificate, Solution

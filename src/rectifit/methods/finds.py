@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rectifit.problem import Mask, Matrix, Point, Problem, Vector
+from rectifit._typing import Mask, Matrix, Vector
+from rectifit.problem import Point, Problem
 from rectifit.surrogate import SurrogateSolution
 
 __all__ = ["Batch", "Finds"]

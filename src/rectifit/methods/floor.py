@@ -34,10 +34,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rectifit._typing import Index, Vector
 from rectifit.methods.iterative import MAX_ITER, Iterative, majorise
 from rectifit.methods.search import Search
 from rectifit.methods.sorting import Sorting
-from rectifit.problem import Point, Problem, Rows, Vector
+from rectifit.problem import Point, Problem
 from rectifit.solution import Solution, Stop, TraceRow
 from rectifit.surrogate import SurrogateSolver
 
@@ -198,8 +199,8 @@ def _improve(problem: Problem, point: FloorPoint, left: Callable[[], float | Non
     return point
 
 
-def _splits(order: Rows, point: FloorPoint, most: int) -> list[Rows]:
-    """Rows that may be at the floor: some more or fewer than now, then other numbers, either way round."""
+def _splits(order: Index, point: FloorPoint, most: int) -> list[Index]:
+    """Index that may be at the floor: some more or fewer than now, then other numbers, either way round."""
     now = int(np.count_nonzero(point.u[order] <= point.floor))
     near = [now + d for k in range(1, most // 4 + 1) for d in (-k, k)]
     spread = np.unique(np.linspace(1, order.size - 1, most).round().astype(int)).tolist()
@@ -207,7 +208,7 @@ def _splits(order: Rows, point: FloorPoint, most: int) -> list[Rows]:
     return [below for below in ways if 1 <= below.size < order.size]
 
 
-def _fit_split(problem: Problem, below: Rows) -> FloorPoint:
+def _fit_split(problem: Problem, below: Index) -> FloorPoint:
     """The floor of some rows, and the minimiser of the surrogate in which all others are active."""
     floor = float(np.average(problem.y[below], weights=np.square(problem.root_weight[below])))
     shifted = problem.shifted(floor)

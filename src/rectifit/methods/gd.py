@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.methods.search import Search
-from rectifit.problem import Problem, Vector
+from rectifit.problem import Problem
 from rectifit.solution import Stop
 
 __all__ = ["GradientDescent", "mean_gradient"]

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rectifit._typing import Mask
 from rectifit.methods.search import Search
-from rectifit.problem import Mask, Point, Problem
+from rectifit.problem import Point, Problem
 from rectifit.solution import Stop
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver
 

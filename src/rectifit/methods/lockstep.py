@@ -11,8 +11,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from rectifit._typing import Mask, Vector
 from rectifit.methods.finds import Finds
-from rectifit.problem import Mask, Problem, Vector
+from rectifit.problem import Problem
 from rectifit.surrogate import SurrogateSolution
 
 __all__ = ["Descents", "End", "descend_together"]

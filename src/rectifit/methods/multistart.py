@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rectifit._typing import Vector
 from rectifit.methods.finds import Batch
 from rectifit.methods.lockstep import Descents, descend_together
 from rectifit.methods.pool import SolverPool
 from rectifit.methods.search import Search
 from rectifit.methods.sorting import solve_splits
 from rectifit.parallel import map_ordered
-from rectifit.problem import Vector
 from rectifit.solution import Stop
 
 __all__ = ["Multistart"]

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.box import Box
@@ -18,7 +19,7 @@ from rectifit.certificate.reduction import reduce_rows
 from rectifit.certificate.tighten import can_shrink
 from rectifit.methods.iterative import majorise
 from rectifit.methods.search import TARGET_GAP, Halt, Search
-from rectifit.problem import Point, Vector
+from rectifit.problem import Point
 from rectifit.solution import ROUNDING, ROUNDING_OF_SUMS, Stop
 
 __all__ = ["Proof"]

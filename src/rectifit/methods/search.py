@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from rectifit._typing import Mask, Vector
 from rectifit.certificate import floor_bound
 from rectifit.checks import check_random_state
 from rectifit.methods.finds import Finds
-from rectifit.problem import Mask, Point, Problem, Vector
+from rectifit.problem import Point, Problem
 from rectifit.progress import Progress
 from rectifit.solution import Certificate, Solution, Stop, SurrogateMinimum, TraceRow
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver

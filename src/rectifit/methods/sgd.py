@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.methods.gd import GradientDescent, mean_gradient
 from rectifit.methods.search import Search
-from rectifit.problem import Vector
 
 __all__ = ["StochasticGradientDescent"]
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rectifit._typing import Matrix, Vector
 from rectifit.methods.search import Search
-from rectifit.problem import Matrix, Point, Vector
+from rectifit.problem import Point
 from rectifit.solution import ROUNDING, ROUNDING_OF_SUMS
 
 __all__ = ["shorten"]

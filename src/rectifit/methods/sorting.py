@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifit._typing import Mask
 from rectifit.methods.finds import Batch
 from rectifit.methods.order import ascending
 from rectifit.methods.search import Search
-from rectifit.problem import Mask, Point, Problem
+from rectifit.problem import Point, Problem
 from rectifit.solution import Stop
 
 __all__ = ["Sorting", "solve_splits", "split_sets"]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.methods.sorting import split_sets
 from rectifit.plotting import AMBER, BLUE, GREEN, GREY, VERMILION, style
-from rectifit.problem import Vector
 from rectifit.solution import Certificate, Solution
 from rectifit.surrogate import SurrogateSolver
 

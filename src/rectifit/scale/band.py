@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rectifit.problem import Matrix, Vector
+from rectifit._typing import Matrix, Vector
 from rectifit.scale.rows import Held, Rows
 
 __all__ = ["Band", "Near", "join_near"]

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rectifit._typing import Mask, Matrix, Vector
 from rectifit.interchange import import_torch
-from rectifit.problem import Mask, Matrix, Vector
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver
 from rectifit.surrogate.bound import EPS, REACH
 

@@ -24,8 +24,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
+from rectifit._typing import Matrix, Vector
 from rectifit.checks import check_array, check_length
-from rectifit.problem import Matrix, Vector
 from rectifit.scale.rows import Space
 
 __all__ = ["ArrayBlocks", "Block", "Blocks", "Summary", "Total", "blas_threads", "merge_all", "run_blocks"]

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.checks import check_array, check_length
-from rectifit.problem import Vector
 from rectifit.scale.blocks import Block, Blocks, S, merge_all
 
 __all__ = ["DaskBlocks", "check_dimensions", "is_dask", "predict_chunks"]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rectifit import pieces
-from rectifit.problem import Mask, Vector
+from rectifit._typing import Mask, Vector
 from rectifit.scale.blocks import Block
 from rectifit.scale.model import Found, View
 from rectifit.scale.problem import BlockProblem

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rectifit.problem import Matrix, Vector
+from rectifit._typing import Matrix, Vector
 from rectifit.scale.blocks import Block, Total, merge_all
 from rectifit.scale.rows import Rows, Space
 from rectifit.surrogate.rows import NOISE, RESOLVED, WELL_CONDITIONED

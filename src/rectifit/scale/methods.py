@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.methods.iterative import MAX_ITER
 from rectifit.methods.search import Search
-from rectifit.problem import Point, Vector
+from rectifit.problem import Point
 from rectifit.scale.model import Found, see
 from rectifit.scale.problem import BlockProblem
 from rectifit.scale.ranks import Cut, find_cuts

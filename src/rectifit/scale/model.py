@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rectifit import pieces
-from rectifit.problem import ROUNDING, Matrix, Vector
+from rectifit._typing import Matrix, Vector
+from rectifit.problem import ROUNDING
 from rectifit.scale.band import Near
 from rectifit.scale.problem import BlockProblem
 from rectifit.scale.sweep import Probe, Rule, Swept

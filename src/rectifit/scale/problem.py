@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.checks import check_number
-from rectifit.problem import Problem, Vector
+from rectifit.problem import Problem
 from rectifit.scale.blocks import Block, Blocks, S, Total
 from rectifit.scale.frame import SurveyTask, join_samples, make_frame
 from rectifit.scale.rows import Space

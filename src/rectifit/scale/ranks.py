@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rectifit.problem import Mask, Vector
+from rectifit._typing import Mask, Vector
 from rectifit.scale.blocks import Block, Total
 
 __all__ = ["Cut", "find_cuts"]

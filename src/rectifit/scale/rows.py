@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rectifit.problem import Matrix, Vector
+from rectifit._typing import Matrix, Vector
 
 if TYPE_CHECKING:
     from rectifit.scale.blocks import Block

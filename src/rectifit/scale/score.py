@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rectifit.problem import Vector
+from rectifit._typing import Vector
 from rectifit.scale.blocks import Block
 
 __all__ = ["Deviations", "ScoreTask"]

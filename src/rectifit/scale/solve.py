@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from rectifit._typing import Mask, Vector
 from rectifit.checks import check_start, is_tensor
 from rectifit.methods.search import make_stages, warn_of_dead_fit
-from rectifit.problem import Mask, Problem, Vector
+from rectifit.problem import Problem
 from rectifit.progress import Progress
 from rectifit.scale.blocks import ArrayBlocks, Blocks, blas_threads
 from rectifit.scale.frame import Frame

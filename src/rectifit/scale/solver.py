@@ -17,8 +17,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from rectifit._typing import Vector
 from rectifit.parallel import workers
-from rectifit.problem import Vector
 from rectifit.scale.blocks import blas_threads
 from rectifit.scale.foresight import Aim, Foresight, Start
 from rectifit.scale.model import Found, Step, View, rounding_of, step_from, view_of

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rectifit.problem import Matrix, Vector
+from rectifit._typing import Matrix, Vector
 from rectifit.scale.band import Band, Near, join_near
 from rectifit.scale.blocks import Block
 from rectifit.scale.frame import Frame

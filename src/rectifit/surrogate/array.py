@@ -21,11 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifit import pieces
-from rectifit.problem import Mask, Matrix, Vector
+from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.surrogate import kernel
 from rectifit.surrogate.bound import fenchel_gap, mend_slopes, solve_gram
 from rectifit.surrogate.descent import Carry, States, Terrain, descend
-from rectifit.surrogate.rows import Index, WorkingRows
+from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.solution import Answers
 
 __all__ = ["ArrayEngine"]

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rectifit import pieces
-from rectifit.problem import Mask, Matrix, Vector
+from rectifit._typing import Mask, Matrix, Vector
 
 __all__ = ["allowance", "fenchel_gap", "mend_slopes", "solve_gram"]
 

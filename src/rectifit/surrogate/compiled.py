@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rectifit import pieces
-from rectifit.problem import Mask, Vector
+from rectifit._typing import Mask, Vector
 from rectifit.surrogate import kernel
 from rectifit.surrogate.bound import fenchel_gap, mend_slopes
 from rectifit.surrogate.descent import Carry, States, Terrain, descend

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rectifit.problem import Mask, Matrix, Vector
+from rectifit._typing import Mask, Matrix, Vector
 from rectifit.surrogate import kernel
 
 __all__ = ["Carry", "Descent", "States", "Terrain", "descend"]

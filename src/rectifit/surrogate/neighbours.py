@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rectifit.problem import Mask, Matrix, Vector
+from rectifit._typing import Mask, Matrix, Vector
 from rectifit.surrogate.solution import SurrogateSolution
 from rectifit.surrogate.solver import SurrogateSolver
 

@@ -18,14 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rectifit._typing import Index, Matrix, Selection, Vector
 from rectifit.checks import row_blocks
-from rectifit.problem import Matrix, Problem, Vector
+from rectifit.problem import Problem
 from rectifit.surrogate import bound
 
-__all__ = ["Index", "Selection", "WorkingRows"]
-
-Index = npt.NDArray[np.intp]
-Selection = slice | Index
+__all__ = ["WorkingRows"]
 
 # Columns are whitened when a pivot of their correlation matrix falls below this.
 WELL_CONDITIONED = 1e-6

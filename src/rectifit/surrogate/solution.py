@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rectifit.problem import Mask, Matrix, Vector
+from rectifit._typing import Mask, Matrix, Vector
 
 __all__ = ["Answers", "SurrogateSolution"]
 

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from rectifit._typing import Mask, Vector
 from rectifit.checks import check_active, check_start
-from rectifit.problem import Mask, Problem, Vector
+from rectifit.problem import Problem
 from rectifit.surrogate.bound import allowance, solve_gram
 from rectifit.surrogate.solution import Answers, SurrogateSolution
 from rectifit.surrogate.sparse import working_rows

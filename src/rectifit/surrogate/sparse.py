@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rectifit.problem import Matrix, Problem, Vector
-from rectifit.surrogate.rows import Index, Selection, WorkingRows
+from rectifit._typing import Index, Matrix, Selection, Vector
+from rectifit.problem import Problem
+from rectifit.surrogate.rows import WorkingRows
 
 __all__ = ["SparseRows", "working_rows"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rectifit.problem import Vector
+from rectifit._typing import Vector
 from rectifit.tables.encoding import (
     Encoding,
     find_column,
