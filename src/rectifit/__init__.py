@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rectifit.methods import certify, solve
-from rectifit.problem import Problem
+from rectifit.api import certify, solve
+from rectifit.data.problem import Problem
 from rectifit.solution import Certificate, Solution
 from rectifit.surrogate import SurrogateSolution, SurrogateSolver, solve_surrogate
 

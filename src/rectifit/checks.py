@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from rectifit._typing import Mask, Vector
+from rectifit._typing import Mask, Vector
 
 __all__ = [
     "check_active",
@@ -25,6 +24,7 @@ __all__ = [
     "check_start",
     "check_tensor",
     "check_weight",
+    "import_torch",
     "is_tensor",
     "refuse_text",
     "row_blocks",
@@ -33,13 +33,13 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
-# Rows are read in blocks of about this many numbers, which stay in the processor's cache.
-BLOCK = 1 << 17
+# Numbers in a block of rows, which stays in the processor's cache.
+BLOCK_NUMBERS = 1 << 17
 
 
 def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Slices over all rows, each of about BLOCK numbers."""
-    size = max(1, BLOCK // max(1, n_columns))
+    """Slices over all rows, each of about BLOCK_NUMBERS numbers."""
+    size = max(1, BLOCK_NUMBERS // max(1, n_columns))
     for start in range(0, n_rows, size):
         yield slice(start, min(start + size, n_rows))
 
@@ -47,6 +47,15 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 def is_tensor(values: object) -> bool:
     """Whether it is a torch tensor; torch need not be there."""
     return type(values).__module__.partition(".")[0] == "torch" and hasattr(values, "detach")
+
+
+def import_torch() -> Any:
+    """PyTorch, or a hint how to install it."""
+    try:
+        import torch
+    except ImportError:
+        raise ImportError("tensors and modules need PyTorch: pip install 'rectifit[torch]'") from None
+    return torch
 
 
 def to_numpy(values: Any) -> Any:
@@ -189,10 +198,7 @@ def check_start(start: Any, problem: Any) -> tuple[Vector, float]:
     elif hasattr(start, "coef_") and hasattr(start, "intercept_"):
         start = (start.coef_, start.intercept_)
     elif hasattr(start, "modules") and hasattr(start, "state_dict"):
-        # Imported here: reading data needs none of it.
-        from rectifit.interchange import from_module
-
-        start = from_module(start)
+        start = _read_module(start)
     if not (isinstance(start, tuple | list) and len(start) == 2 and np.ndim(start[0]) == 1):
         start = (start, 0.0)
     beta = check_array(start[0], "start", dimensions=1).astype(np.float64)
@@ -209,6 +215,16 @@ def check_start(start: Any, problem: Any) -> tuple[Vector, float]:
     if intercept != 0.0 and not problem.fit_intercept:
         raise ValueError(f"start has intercept {intercept}; with fit_intercept=False it must be 0")
     return beta, intercept
+
+
+def _read_module(module: Any) -> tuple[Any, float]:
+    """Coefficients and intercept of a torch module with one linear layer that has one output."""
+    layers = [layer for layer in module.modules() if hasattr(layer, "in_features")]
+    if len(layers) != 1 or layers[0].out_features != 1:
+        found = ", ".join(f"Linear({layer.in_features}, {layer.out_features})" for layer in layers) or "none"
+        raise ValueError(f"start is a module with linear layers {found}; it must have one, with one output")
+    bias = layers[0].bias
+    return to_numpy(layers[0].weight)[0], 0.0 if bias is None else float(bias.detach()[0])
 
 
 def check_count(value: Any, name: str, least: int = 1, most: int | None = None) -> int:

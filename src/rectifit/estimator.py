@@ -12,10 +12,6 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from rectifit.checks import check_tensor, is_tensor, refuse_text, to_numpy
 from rectifit.dispatch import home_of, to_host
 from rectifit.methods import solve
-from rectifit.scale.blocks import Blocks
-from rectifit.scale.dask import check_dimensions, is_dask, predict_chunks
-from rectifit.scale.score import ScoreTask
-from rectifit.scale.solve import as_blocks
 
 if TYPE_CHECKING:
     from rectifit.inference import Summary

@@ -1,4 +1,4 @@
-"""A fit as a PyTorch module, a module as a start, and a fit as an ONNX model.
+"""A fit as a PyTorch module or as an ONNX model.
 
 A one-node network is the fit itself: to_torch gives it to be trained further, by descent from where the
 approximation algorithms lead.
@@ -7,40 +7,20 @@ approximation algorithms lead.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from rectifit.checks import to_numpy
+from rectifit.checks import import_torch
+from rectifit.fit import Fit
 
-if TYPE_CHECKING:
-    from rectifit.solution import Solution
-
-__all__ = ["from_module", "import_torch", "like", "to_module", "write_onnx"]
+__all__ = ["to_module", "write_onnx"]
 
 # The operators used are in every version from this one on.
 OPSET = 13
 
 
-def import_torch() -> Any:
-    """The library, or a hint how to get it."""
-    try:
-        import torch
-    except ImportError:
-        raise ImportError("tensors and modules need PyTorch: pip install 'rectifit[torch]'") from None
-    return torch
-
-
-def like(values: Any, X: Any) -> Any:
-    """Values as a tensor where the tensor X lives, with its precision."""
-    torch = import_torch()
-    dtype = X.dtype if X.is_floating_point() else torch.float64
-    return torch.as_tensor(
-        values if torch.is_tensor(values) else np.array(values), dtype=dtype, device=X.device
-    )
-
-
-def to_module(solution: Solution) -> Any:
+def to_module(solution: Fit) -> Any:
     """Sequential(Linear, ReLU) in float64; with another floor than 0, Threshold instead of ReLU."""
     torch = import_torch()
     bias = solution.intercept != 0.0 or solution.problem is None or solution.problem.fit_intercept
@@ -53,17 +33,7 @@ def to_module(solution: Solution) -> Any:
     return torch.nn.Sequential(linear, torch.nn.ReLU() if floor == 0.0 else torch.nn.Threshold(floor, floor))
 
 
-def from_module(module: Any) -> tuple[Any, float]:
-    """Coefficients and intercept of a module with one linear layer that has one output."""
-    layers = [layer for layer in module.modules() if hasattr(layer, "in_features")]
-    if len(layers) != 1 or layers[0].out_features != 1:
-        found = ", ".join(f"Linear({layer.in_features}, {layer.out_features})" for layer in layers) or "none"
-        raise ValueError(f"start is a module with linear layers {found}; it must have one, with one output")
-    bias = layers[0].bias
-    return to_numpy(layers[0].weight)[0], 0.0 if bias is None else float(bias.detach()[0])
-
-
-def write_onnx(solution: Solution, path: str | Path | None) -> Any:
+def write_onnx(solution: Fit, path: str | Path | None) -> Any:
     """The graph max(Gemm(X, beta, intercept), floor), written to a file if there is a path."""
     try:
         import onnx

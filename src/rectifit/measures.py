@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from rectifit._typing import Vector
 from rectifit.checks import check_array, check_design, check_number
-from rectifit.problem import Problem
+from rectifit.data.problem import Problem
 
 __all__ = ["generalization_error", "objective_value", "prediction_error", "recovery_error"]
 

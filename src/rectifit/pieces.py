@@ -12,8 +12,11 @@ to the right of a kink c, the constant y^2 to its left,
 
 At c the value is continuous, because |c - y| = |y|, and the slope jumps from 0 to 2 |y|.
 
-The functions below take arrays or scalars and contain no branches, so that the compiled kernel uses this
-very source for single samples and the array engine for whole columns.
+A smoothed piece has no jump: its slope rises linearly from 0 at c - h to 2 (c + h - y) at c + h. To the right
+it is the quadratic again, h^2 higher.
+
+The functions below take scalars, NumPy arrays or torch tensors and contain no branches, so that compiled code
+uses this very source for single samples and the other engines for whole columns.
 """
 
 from __future__ import annotations
@@ -23,9 +26,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["conjugate", "kinks", "slope", "slope_jump", "value"]
+__all__ = [
+    "conjugate",
+    "inactive_kink",
+    "kinks",
+    "slope",
+    "slope_jump",
+    "smoothed_curvature",
+    "smoothed_gap",
+    "smoothed_slope",
+    "smoothed_value",
+    "support",
+    "value",
+]
 
-# Scalars when compiled, arrays when called from NumPy: the same expressions serve both.
+# A scalar, an array or a tensor: the same expressions serve all of them.
 Number = Any
 
 
@@ -38,7 +53,12 @@ def kinks(y: npt.NDArray[np.float64], active: npt.NDArray[np.bool_]) -> npt.NDAr
     >>> kinks(np.array([3.0, 3.0, -1.0]), np.array([True, False, True]))
     array([-inf,   6.,   0.])
     """
-    return np.where(active & (y > 0), -np.inf, 2.0 * np.maximum(y, 0.0))
+    return np.where(active & (y > 0), -np.inf, inactive_kink(y))
+
+
+def inactive_kink(y: Number) -> Number:
+    """Kink 2 max(y, 0) of a sample outside the active set."""
+    return 2.0 * y * (y > 0.0)
 
 
 def value(u: Number, y: Number, c: Number) -> Number:
@@ -67,5 +87,33 @@ def conjugate(slope: Number, y: Number, c: Number) -> Number:
     then 2 max(y, 0) = y + |y|. A piece with a kink has no negative slopes: there its conjugate is +infinity,
     and the formula does not apply.
     """
-    above = slope > 2.0 * (c - y)
-    return above * (0.25 * slope + y) * slope + (1 - above) * (slope * (y + abs(y)) - y * y)
+    jump = 2.0 * (c - y)
+    on_quadratic = (0.25 * slope + y) * slope
+    at_kink = slope * (y + abs(y)) - y * y
+    return (slope > jump) * on_quadratic + (slope <= jump) * at_kink
+
+
+def support(u: Number, y: Number, c: Number, slope: Number) -> Number:
+    """Value at u of the supporting line with this slope: slope * u - conjugate(slope) <= piece(u)."""
+    return slope * u - conjugate(slope, y, c)
+
+
+def smoothed_curvature(y: Number, h: Number) -> Number:
+    """Second derivative of the smoothed piece within h of its kink."""
+    return (abs(y) + h) / h
+
+
+def smoothed_slope(u: Number, y: Number, c: Number, h: Number) -> Number:
+    """Derivative of the smoothed piece within h of its kink: a slope of the piece itself at another point."""
+    return smoothed_curvature(y, h) * (u - c + h)
+
+
+def smoothed_value(u: Number, y: Number, c: Number, h: Number) -> Number:
+    """The smoothed piece within h of its kink."""
+    inside = u - c + h
+    return y * y + 0.5 * smoothed_curvature(y, h) * inside * inside
+
+
+def smoothed_gap(u: Number, y: Number, c: Number, h: Number) -> Number:
+    """How far the supporting line with the smoothed slope lies below the piece, within h of the kink."""
+    return value(u, y, c) - support(u, y, c, smoothed_slope(u, y, c, h))

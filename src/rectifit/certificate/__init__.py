@@ -1,5 +1,1 @@
-"""Lower bounds of the true objective."""
-
-from rectifit.certificate.floor import floor_bound, guarantee_bound
-
-__all__ = ["floor_bound", "guarantee_bound"]
+"""Lower bounds of the true objective, the searches that raise them, and the driver that makes a proof."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
-from rectifit.problem import Problem
+from rectifit.data.problem import Problem
 
 __all__ = ["Box"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from rectifit._typing import Index, Matrix, Vector
 from rectifit.certificate.best_first import BestFirst, Control, Node, first_kinds
 from rectifit.certificate.envelope import FREE, OFF, ON, Kinds
-from rectifit.certificate.reduction import Reduced
+from rectifit.certificate.presolve import Reduced
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
 from rectifit.certificate.tighten import (
     decide,

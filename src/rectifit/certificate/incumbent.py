@@ -8,8 +8,8 @@ from threading import Lock
 import numpy as np
 
 from rectifit._typing import Vector
-from rectifit.certificate.reduction import Reduced
-from rectifit.problem import Point, Problem
+from rectifit.certificate.presolve import Reduced
+from rectifit.data.problem import Problem, RowPoint
 
 __all__ = ["Incumbent"]
 
@@ -22,7 +22,7 @@ class Incumbent:
     """Keeps the best point; promising candidates are polished first, once per active set."""
 
     def __init__(
-        self, problem: Problem, reduced: Reduced, best: Point, polish: Callable[[Point], Point]
+        self, problem: Problem, reduced: Reduced, best: RowPoint, polish: Callable[[RowPoint], RowPoint]
     ) -> None:
         self.problem, self.reduced, self.best = problem, reduced, best
         self._polish = polish

@@ -12,11 +12,10 @@ import numpy as np
 from rectifit._typing import Matrix, Vector
 from rectifit.checks import check_count, check_random_state
 from rectifit.inference.sandwich import KINDS, coefficient_block, mean_block
-from rectifit.inference.sums import Sides, data_of, read_sides
-from rectifit.methods.floor import FloorPoint, descend, fit_coefficients
+from rectifit.inference.sums import FitMoments, data_of, read_moments
+from rectifit.methods.estimate_floor import FloorPoint, descend, fit_coefficients
 from rectifit.parallel import count_threads, map_ordered
-from rectifit.scale.problem import BlockProblem
-from rectifit.solution import Solution
+from rectifit.fit import Fit
 
 __all__ = ["Covariance", "estimate_covariance", "estimate_with_sums"]
 
@@ -53,7 +52,7 @@ class Covariance:
 
 
 def estimate_covariance(
-    solution: Solution,
+    solution: Fit,
     kind: str = "nonrobust",
     *,
     bootstrap: int | None = None,
@@ -70,7 +69,7 @@ def estimate_covariance(
         Least squares on the active rows with noise of one variance, or the sandwich for any.
     bootstrap : int, optional
         Draw the rows so many times instead, and fit each draw by the iterative method from the solution: it
-        follows that minimum and does not look for others. Not for data that is read in blocks.
+        follows that minimum and does not look for others. Not for data that is read in passes.
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Threads of the bootstrap; -1: all processors. The result does not depend on it.
@@ -87,23 +86,21 @@ def estimate_covariance(
 
 
 def estimate_with_sums(
-    solution: Solution,
+    solution: Fit,
     kind: str,
     bootstrap: int | None = None,
     random_state: Any = None,
     n_jobs: int | None = None,
-) -> tuple[Covariance, Sides]:
+) -> tuple[Covariance, FitMoments]:
     """The covariance, and the sums over rows that it was made from."""
     problem = data_of(solution)
     if kind not in KINDS:
         raise ValueError(f"covariance is {kind!r}; it must be one of {', '.join(map(repr, KINDS))}")
     if bootstrap is not None and kind != "nonrobust":
         raise ValueError(f"covariance is {kind!r} with bootstrap={bootstrap}; only one of them can be had")
-    if bootstrap is not None and isinstance(problem, BlockProblem):
-        raise ValueError(
-            f"bootstrap is {bootstrap!r}; it draws from all rows, so for data read in blocks it must be None"
-        )
-    sides = read_sides(solution)
+    if bootstrap is not None:
+        problem.loaded(f"bootstrap is {bootstrap!r}")
+    sides = read_moments(solution)
     n_active, n_floor = sides.above.n_rows, sides.below.n_rows
     main = coefficient_block(sides.above, problem.alpha, kind, partial(sides.meat, True))
     notes, matrix = list(main.notes), main.matrix
@@ -131,7 +128,7 @@ def estimate_with_sums(
     return found, sides
 
 
-def _draw(solution: Solution, n_replicates: int, random_state: Any, n_threads: int) -> Matrix:
+def _draw(solution: Fit, n_replicates: int, random_state: Any, n_threads: int) -> Matrix:
     """The covariance of estimates from rows drawn with replacement."""
     problem = data_of(solution)
     members = np.flatnonzero(problem.root_weight)
@@ -140,7 +137,8 @@ def _draw(solution: Solution, n_replicates: int, random_state: Any, n_threads: i
     def refit(seed: int) -> Vector:
         drawn = np.random.default_rng(seed).choice(members, members.size)
         times = np.bincount(drawn, minlength=problem.n_samples)
-        sample = replace(problem, sample_weight=np.square(problem.root_weight) * times)
+        weights = np.square(problem.root_weight) * times
+        sample = replace(problem, data=problem.loaded().reweighted(weights), _shifted={})
         start = FloorPoint.at(sample, solution.beta, solution.intercept, solution.floor)
         fitted = (descend if solution.floor_is_estimated else fit_coefficients)(sample, start)
         tail = [fitted.intercept] * problem.fit_intercept + [fitted.floor] * solution.floor_is_estimated

@@ -21,15 +21,15 @@ from rectifit._typing import Vector
 from rectifit.checks import check_number
 from rectifit.inference.covariance import estimate_with_sums
 from rectifit.inference.summary import feature_names
-from rectifit.inference.sums import Sides, data_of
+from rectifit.inference.sums import FitMoments, data_of
 from rectifit.inference.tables import MarginalEffects
-from rectifit.solution import Solution
+from rectifit.fit import Fit
 
 __all__ = ["marginal_effects"]
 
 
 def marginal_effects(
-    solution: Solution,
+    solution: Fit,
     at: str = "average",
     *,
     covariance: str = "nonrobust",
@@ -84,7 +84,7 @@ def marginal_effects(
     )
 
 
-def _share_slopes(solution: Solution, sides: Sides) -> Vector:
+def _share_slopes(solution: Fit, sides: FitMoments) -> Vector:
     """Derivative of the share of active rows in all estimates, with a normal kernel of the usual width."""
     problem = data_of(solution)
     width = 1.06 * sides.std_u * sides.n_effective**-0.2

@@ -25,7 +25,8 @@ from rectifit.checks import check_design, check_number
 from rectifit.inference.covariance import estimate_with_sums
 from rectifit.inference.sums import data_of
 from rectifit.inference.tables import quantile
-from rectifit.solution import Solution
+from rectifit.data.kinds import predict
+from rectifit.fit import Fit
 
 __all__ = ["PredictionInterval", "prediction_interval"]
 
@@ -39,7 +40,7 @@ class PredictionInterval(NamedTuple):
 
 
 def prediction_interval(
-    solution: Solution, X: object, level: float = 0.95, *, covariance: str = "nonrobust"
+    solution: Fit, X: object, level: float = 0.95, *, covariance: str = "nonrobust"
 ) -> PredictionInterval:
     """Intervals that cover a new outcome, of weight 1, with probability `level` if noise is normal.
 
@@ -66,7 +67,7 @@ def prediction_interval(
     problem = data_of(solution)
     z = quantile(check_number(level, "level", above=0.0, below=1.0))
     found, sides = estimate_with_sums(solution, covariance)
-    mean = solution.predict(X)
+    mean = predict(X, solution.beta, solution.intercept, solution.floor)
     table = check_design(X)
     u = np.asarray(table @ solution.beta + solution.intercept)
     q = problem.n_features + problem.fit_intercept

@@ -22,19 +22,13 @@ from typing import NamedTuple
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
+from rectifit.tolerances import CONSTANT_COLUMN_TOL, FREEDOM_TOL, GRAM_RANK_TOL, UNSEEN_TOL
 
-__all__ = ["FREE", "KINDS", "Block", "Meat", "Moments", "Standard", "coefficient_block", "mean_block"]
+__all__ = ["KINDS", "Block", "Meat", "Moments", "Standard", "coefficient_block", "mean_block"]
 
 KINDS = ("nonrobust", "HC0", "HC1", "HC2", "HC3")
 # omega = 1 / (1 - h)^(2 power).
 POWERS = {"HC0": 0.0, "HC1": 0.0, "HC2": 0.5, "HC3": 1.0}
-# In units where columns have length 1: smaller eigenvalues of the Gram matrix are 0, and columns that vary
-# less than this relative to their size are constant.
-RANK, CONSTANT = 1e-12, 1e-9
-# A coefficient with a larger share in directions that the rows do not see is not determined.
-SEEN = 1e-5
-# A row with less freedom than this determines a coefficient alone.
-FREE = 1e-10
 
 
 class Block(NamedTuple):
@@ -102,7 +96,7 @@ class Moments:
     def standard(self) -> Standard:
         """Coordinates in which the columns have mean 0 and variance 1."""
         spread = np.sqrt(self.gram.diagonal() / self.weight)
-        varies = spread > CONSTANT * self.largest
+        varies = spread > CONSTANT_COLUMN_TOL * self.largest
         size = np.where(varies, spread, np.where(self.largest > 0.0, self.largest, 1.0))
         return Standard(self.unit, self.mean, size, self.has_intercept)
 
@@ -147,11 +141,11 @@ def _sandwich(rows: Moments, alpha: float, kind: str, weigh: Weigh, what: str) -
     G[:p, :p] = rows.gram / np.outer(standard.size, standard.size)
     penalty = np.append(alpha / np.square(standard.size * standard.unit), np.zeros(len(T) - p))
     values, V = np.linalg.eigh(G + np.diag(penalty))
-    kept = values > RANK * values.max() if values.max() > 0.0 else np.zeros(values.size, dtype=np.bool_)
+    kept = values > GRAM_RANK_TOL * values.max() if values.max() > 0.0 else np.zeros(values.size, dtype=np.bool_)
     bread = (V[:, kept] / values[kept]) @ V[:, kept].T
     used = float(np.sum(bread * G)) if penalty.any() else float(np.count_nonzero(kept))
     df = n - used
-    if df <= FREE:
+    if df <= FREEDOM_TOL:
         note = f"{n} {what} for {len(T)} coefficients: no standard errors"
         return Block(np.full(T.shape, np.nan), max(df, 0.0), np.nan, (note,))
     variance, notes = rows.squares / df, list[str]()
@@ -165,7 +159,7 @@ def _sandwich(rows: Moments, alpha: float, kind: str, weigh: Weigh, what: str) -
                 f"{found.n_alone} {what} determine a coefficient alone: {kind} does not exist, HC1 does"
             )
     matrix = T @ (bread @ meat @ bread) @ T.T
-    unseen = np.linalg.norm(T @ V[:, ~kept], axis=1) > SEEN * np.linalg.norm(T, axis=1)
+    unseen = np.linalg.norm(T @ V[:, ~kept], axis=1) > UNSEEN_TOL * np.linalg.norm(T, axis=1)
     if unseen.any():
         matrix[unseen], matrix[:, unseen] = np.nan, np.nan
         notes.append(

@@ -11,7 +11,7 @@ from rectifit.checks import check_number
 from rectifit.inference.covariance import estimate_with_sums
 from rectifit.inference.sums import data_of
 from rectifit.inference.tables import Summary
-from rectifit.solution import Solution
+from rectifit.fit import Fit
 
 __all__ = ["feature_names", "summarise"]
 
@@ -20,7 +20,7 @@ FEW_ROWS = 30
 
 
 def summarise(
-    solution: Solution,
+    solution: Fit,
     *,
     covariance: str = "nonrobust",
     level: float = 0.95,

@@ -1,4 +1,4 @@
-"""What standard errors need of the data: sums over rows, the same for data in memory and in blocks.
+"""What standard errors need of the data: sums over rows, the same for every kind of data.
 
 A first pass finds sizes, a second one the moments of the rows above the floor and at it; HC0 to HC3 and the
 slope of the share of active rows need one more each. Nothing grows with the number of rows.
@@ -9,25 +9,23 @@ by powers of two, which is exact, so that their squares are representable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
-from rectifit.checks import row_blocks
-from rectifit.inference.sandwich import FREE, Meat, Moments, Standard
-from rectifit.problem import ROUNDING, Problem
-from rectifit.scale.blocks import Block, S, Total, merge_all
-from rectifit.scale.problem import BlockProblem
-from rectifit.scale.rows import Space
-from rectifit.solution import Solution
+from rectifit.data.base import Data
+from rectifit.data.blocks import Block, Total, merge_all
+from rectifit.data.problem import Problem
+from rectifit.fit import Fit
+from rectifit.inference.sandwich import Meat, Moments, Standard
+from rectifit.tolerances import FREEDOM_TOL, ZERO_U_TOL
 
-__all__ = ["Sides", "data_of", "read_sides"]
+__all__ = ["FitMoments", "data_of", "read_moments"]
 
 
-def data_of(solution: Solution) -> Problem:
+def data_of(solution: Fit) -> Problem:
     """The data of a solution, which must still be there."""
     if solution.problem is None:
         raise ValueError(
@@ -37,7 +35,7 @@ def data_of(solution: Solution) -> Problem:
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
+class FitMoments:
     """Sums over the rows that have weight, above the floor and at it.
 
     Attributes
@@ -61,7 +59,7 @@ class Sides:
     std_u: float
     spread_y: float
     n_effective: float
-    _problem: Any
+    _data: Data
     _line: _Line
 
     @property
@@ -76,50 +74,36 @@ class Sides:
 
     def meat(self, is_above: bool, standard: Standard, bread: Matrix, power: float) -> Meat:
         """sum of omega e^2 z z' with omega = 1 / (1 - h)^(2 power), on one side."""
-        return _reduce(self._problem, _MeatTask(self._line, is_above, standard, bread, power))
+        return self._data.reduce(_MeatTask(self._line, is_above, standard, bread, power))
 
     def density(self, width: float) -> Vector:
         """Weighted mean of k(u) (x, 1) with a normal density k of that width."""
         total = self.above.weight + self.below.weight
-        return np.asarray(_reduce(self._problem, _DensityTask(self._line, width)).value / total)
+        return np.asarray(self._data.reduce(_DensityTask(self._line, width)).value / total)
 
 
-def read_sides(solution: Solution) -> Sides:
+def read_moments(solution: Fit) -> FitMoments:
     """Which rows are active; less than rounding can make of an exact kink is one, and not active."""
-    problem: Any = data_of(solution).shifted(solution.floor)
+    problem = data_of(solution)
+    data = problem.data.shifted(solution.floor)
     line = _Line(solution.beta, solution.intercept - solution.floor)
-    seen = _reduce(problem, _LookTask(line))
-    line = replace(line, zero=ROUNDING * max(seen.reach, abs(solution.floor)))
+    seen: _Extents = data.reduce(_ExtentsTask(line))
+    line = replace(line, zero=ZERO_U_TOL * max(seen.reach, abs(solution.floor)))
     unit = np.ldexp(1.0, np.frexp(seen.largest)[1])
-    sums = _reduce(problem, _SplitTask(line, unit, problem.fit_intercept, *(seen.means / seen.weight)))
-    return Sides(
+    sums: _Split = data.reduce(_SplitTask(line, unit, problem.fit_intercept, *(seen.means / seen.weight)))
+    return FitMoments(
         above=sums.above,
         below=sums.below,
         n_kinks=sums.n_kinks if sums.above.n_rows else 0,
         n_positive=sums.n_positive,
-        least=0.0 if seen.least >= -ROUNDING * max(seen.top, abs(solution.floor)) else seen.least,
+        least=0.0 if seen.least >= -ZERO_U_TOL * max(seen.top, abs(solution.floor)) else seen.least,
         mean_u=float(seen.means[1] / seen.weight),
         std_u=float(np.sqrt(sums.spread_u / seen.weight)),
         spread_y=sums.spread_y,
         n_effective=seen.weight / (sums.weights / seen.weight),
-        _problem=problem,
+        _data=data,
         _line=line,
     )
-
-
-def _reduce(problem: Any, task: Callable[[Block], S]) -> S:
-    """One pass over the data, wherever it is."""
-    if isinstance(problem, BlockProblem):
-        return problem.reduce(task)
-    return merge_all(map(task, _blocks(problem)))
-
-
-def _blocks(problem: Problem) -> Iterator[Block]:
-    """Data in memory, of which a sparse X becomes dense some rows at a time."""
-    for rows in row_blocks(problem.n_samples, problem.n_features):
-        X, w = problem.X[rows], problem.sample_weight
-        dense = X if isinstance(X, np.ndarray) else X.toarray()
-        yield Block(dense, problem.y[rows], None if w is None else w[rows], rows.start)
 
 
 @dataclass(frozen=True)
@@ -132,9 +116,9 @@ class _Line:
 
     def at(self, piece: Block) -> tuple[Any, Any, Any, Any]:
         """X, u and y in float64, and the weights."""
-        X, y = piece.lift(piece.X), piece.lift(piece.y)
-        u = X @ piece.lift(self.beta) + self.intercept
-        return X, u, y, piece.xp.ones_like(u) if piece.w is None else piece.lift(piece.w)
+        X, y = piece.to_float64(piece.X), piece.to_float64(piece.y)
+        u = X @ piece.to_float64(self.beta) + self.intercept
+        return X, u, y, piece.xp.ones_like(u) if piece.w is None else piece.to_float64(piece.w)
 
     def residual(self, u: Any, y: Any) -> Any:
         """The outcome less its fit."""
@@ -142,7 +126,7 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _Extents:
     """Largest |u|, |x| and |y|, the least y; sums of the weights, and of y and u with them."""
 
     reach: float
@@ -152,8 +136,8 @@ class _Look:
     weight: float
     means: Vector
 
-    def merge(self, other: _Look) -> _Look:
-        return _Look(
+    def merge(self, other: _Extents) -> _Extents:
+        return _Extents(
             max(self.reach, other.reach),
             np.maximum(self.largest, other.largest),
             max(self.top, other.top),
@@ -164,21 +148,21 @@ class _Look:
 
 
 @dataclass(frozen=True)
-class _LookTask:
+class _ExtentsTask:
     line: _Line
 
-    def __call__(self, block: Block) -> _Look:
-        return merge_all(map(self._look, block.pieces()))
+    def __call__(self, block: Block) -> _Extents:
+        return merge_all(map(self._find, block.pieces()))
 
-    def _look(self, piece: Block) -> _Look:
+    def _find(self, piece: Block) -> _Extents:
         xp = piece.xp
         X, u, y, w = self.line.at(piece)
         # Rows without weight have no outcome that counts.
         outcomes = y * (w > 0.0)
         least = xp.min(xp.where(w > 0.0, y, np.inf))
-        return _Look(
+        return _Extents(
             float(xp.max(xp.abs(u))),
-            np.asarray(piece.lower(xp.max(xp.abs(X), axis=0))),
+            np.asarray(piece.to_numpy(xp.max(xp.abs(X), axis=0))),
             float(xp.max(xp.abs(outcomes))),
             float(least),
             float(xp.sum(w)),
@@ -228,7 +212,7 @@ class _SplitTask:
             kinks = kinks & piece.xp.any(X != 0.0, axis=1)
         active, rest = weighted & above, weighted & ~above
         e = self.line.residual(u, y)
-        Z = X[active] * piece.lift(1.0 / self.unit)
+        Z = X[active] * piece.to_float64(1.0 / self.unit)
         return _Split(
             self._moments(piece, Z, w[active], e[active], self.fit_intercept),
             self._moments(piece, X[rest][:, :0], w[rest], e[rest], True),
@@ -246,10 +230,10 @@ class _SplitTask:
         mean, largest, gram = np.zeros(p), np.zeros(p), np.zeros((p, p))
         if m > 0 and p > 0:
             if has_mean:
-                mean = piece.lower((w / weight) @ X)
-            largest = piece.lower(xp.max(xp.abs(X), axis=0))
-            Z = (X - piece.lift(mean)) * xp.sqrt(w)[:, None]
-            gram = piece.lower(piece.product(Z, Z))
+                mean = piece.to_numpy((w / weight) @ X)
+            largest = piece.to_numpy(xp.max(xp.abs(X), axis=0))
+            Z = (X - piece.to_float64(mean)) * xp.sqrt(w)[:, None]
+            gram = piece.to_numpy(piece.product(Z, Z))
         scaled = e * xp.sqrt(w)
         return Moments(m, weight, mean, largest, gram, float(scaled @ scaled), unit, has_mean)
 
@@ -269,16 +253,16 @@ class _MeatTask:
         xp, standard = piece.xp, self.standard
         X, u, y, w = self.line.at(piece)
         chosen = (w > 0.0) & ((u > self.line.zero) == self.is_above)
-        X = X[chosen][:, : standard.size.size] * piece.lift(1.0 / standard.unit)
-        X = (X - piece.lift(standard.mean)) * piece.lift(1.0 / standard.size)
+        X = X[chosen][:, : standard.size.size] * piece.to_float64(1.0 / standard.unit)
+        X = (X - piece.to_float64(standard.mean)) * piece.to_float64(1.0 / standard.size)
         rows = replace(piece, X=X, y=self.line.residual(u, y)[chosen], w=w[chosen])
-        Z, e = rows.columns(np.ones(len(self.bread)), standard.has_intercept, Space(rows)), rows.outcomes()
-        free = 1.0 - xp.vecdot(Z @ piece.lift(self.bread), Z)
+        Z, e = rows.columns(np.ones(len(self.bread)), standard.has_intercept, rows.workspace()), rows.outcomes()
+        free = 1.0 - xp.vecdot(Z @ piece.to_float64(self.bread), Z)
         n_alone = 0
         if self.power > 0.0:
-            n_alone = int(xp.sum(free < FREE))
-            e = e / xp.where(free < FREE, np.nan, free) ** self.power
-        return Meat(piece.lower(piece.product(Z * (e * e)[:, None], Z)), n_alone)
+            n_alone = int(xp.sum(free < FREEDOM_TOL))
+            e = e / xp.where(free < FREEDOM_TOL, np.nan, free) ** self.power
+        return Meat(piece.to_numpy(piece.product(Z * (e * e)[:, None], Z)), n_alone)
 
 
 @dataclass(frozen=True)
@@ -292,4 +276,4 @@ class _DensityTask:
     def _sum(self, piece: Block) -> Total:
         X, u, _, w = self.line.at(piece)
         near = w * piece.xp.exp(-0.5 * (u / self.width) ** 2) / (self.width * np.sqrt(2.0 * np.pi))
-        return Total(np.append(piece.lower(near @ X), float(piece.xp.sum(near))))
+        return Total(np.append(piece.to_numpy(near @ X), float(piece.xp.sum(near))))

@@ -23,24 +23,30 @@ from typing import NamedTuple
 import numpy as np
 
 from rectifit._typing import Mask, Matrix, Vector
-from rectifit.certificate import guarantee_bound
-from rectifit.methods.finds import Finds
-from rectifit.methods.order import ascending
-from rectifit.methods.pool import SolverPool
+from rectifit.active import Members
+from rectifit.certificate.trivial_bound import guarantee_bound
+from rectifit.fit import Stop
+from rectifit.methods.pool import EnginePool
+from rectifit.methods.results import SurrogateResults
 from rectifit.methods.search import Halt, Search
 from rectifit.parallel import map_ordered
-from rectifit.solution import Stop
-from rectifit.surrogate import SurrogateSolver
+from rectifit.surrogate.batched import BatchedSolver
+from rectifit.surrogate.engine import Engine, Minimum
 from rectifit.surrogate.neighbours import Neighbours
+from rectifit.surrogate.rows_engine import ascending
+from rectifit.surrogate.solver import SurrogateSolver
 from rectifit.theory import approximation_ratio
 
 __all__ = ["Approximation"]
 
 # Prefixes between two exchanges of the best values. Fixed, so that the work does not depend on the threads.
 WAVE = 16
-# Sets that go to an accelerator at a time. Where a value from there exceeds its bound by g, the minimiser is
-# taken to move u by at most REACH sqrt(g); g above the share TIGHT of sum y^2 is no help.
-BATCH, REACH, TIGHT = 16384, 100.0, 1e-8
+# Sets that go to an accelerator at a time.
+ACCELERATOR_BATCH = 16384
+# Where a value from an accelerator exceeds its bound by g, the minimiser is taken to move u by at most
+# ACCELERATOR_REACH sqrt(g); g above the share TIGHT_EXCESS of sum y^2 is no help.
+ACCELERATOR_REACH = 100.0
+TIGHT_EXCESS = 1e-8
 
 
 class Prefix(NamedTuple):
@@ -56,7 +62,7 @@ class Prefix(NamedTuple):
 class Visit:
     """What the neighbours of one prefix gave, and whether all were seen to."""
 
-    finds: Finds
+    results: SurrogateResults
     n_sets: int
     is_complete: bool
 
@@ -79,6 +85,7 @@ class Enumeration:
     def __init__(self, search: Search, k: int, skip: bool) -> None:
         self.search, self.k, self.skip = search, k, skip
         problem = search.problem
+        search.engine.row_solver("approximation")
         order = ascending(problem)
         self.n_weighted = order.size
         self.members = order[problem.positive[order]]
@@ -86,6 +93,10 @@ class Enumeration:
         self.done = 0
         self.lowest_bound = math.inf
         self.converged = True
+
+    @property
+    def solver(self) -> SurrogateSolver:
+        return self.search.engine.row_solver("approximation")
 
     def run(self) -> Stop:
         search, m = self.search, self.members.size
@@ -111,16 +122,17 @@ class Enumeration:
 
     def _solve_prefixes(self) -> list[Prefix]:
         search, prefixes = self.search, []
-        size = search.solver.batch
+        size = search.engine.batch
         for start in range(0, self.members.size + 1, size):
             search.check()
             firsts = range(start, min(start + size, self.members.size + 1))
             actives = np.array([self._prefix_set(first) for first in firsts])
-            finds, solutions = Finds(), search.solver.solve_each(actives)
-            objectives = finds.see(search.problem, actives, solutions).objectives
-            for first, solution, objective in zip(firsts, solutions, objectives.tolist(), strict=True):
-                prefixes.append(Prefix(first, solution.beta, solution.intercept, objective))
-            self._merge(Visit(finds, len(firsts), True))
+            results, minima = SurrogateResults(), _minimise(search.engine, actives)
+            results.add(minima)
+            for first, minimum in zip(firsts, minima, strict=True):
+                point = minimum.point
+                prefixes.append(Prefix(first, point.beta, point.intercept, point.objective))
+            self._merge(Visit(results, len(firsts), True))
         return prefixes
 
     def _solve_neighbours(self, prefixes: list[Prefix]) -> None:
@@ -129,11 +141,12 @@ class Enumeration:
         queue = sorted(
             (p for p in prefixes if self._n_neighbours(p.first)), key=lambda p: (p.objective, p.first)
         )
-        Z = search.solver.rows.rows(self.members)
-        if search.device is not None:
-            self._solve_batched(queue, Z)
+        Z = self.solver.rows.rows(self.members)
+        accelerator = search.engine.accelerator()
+        if accelerator is not None:
+            self._solve_batched(accelerator, queue, Z)
             return
-        solvers = SolverPool(search.problem, search.solver)
+        engines = EnginePool(search.engine)
         for start in range(0, len(queue), WAVE):
             search.check()
             assert search.best is not None
@@ -141,33 +154,33 @@ class Enumeration:
             known = search.least.value, search.best.objective
 
             def visit(prefix: Prefix, known: tuple[float, float] = known) -> Visit:
-                with solvers.lend() as solver:
-                    return self._visit(solver, Z, prefix, *known)
+                with engines.acquire() as engine:
+                    return self._visit(engine, Z, prefix, *known)
 
-            for done in map_ordered(visit, queue[start : start + WAVE], search.n_threads, search.abandoned):
+            for done in map_ordered(visit, queue[start : start + WAVE], search.n_threads, search.clock.abandoned):
                 self._merge(done)
 
     def _visit(
-        self, solver: SurrogateSolver, Z: Matrix, prefix: Prefix, least_value: float, least_objective: float
+        self, engine: Engine, Z: Matrix, prefix: Prefix, least_value: float, least_objective: float
     ) -> Visit:
         """Solve the neighbours of a prefix that matter, a batch at a time."""
-        finds, n_sets = Finds(), self._n_neighbours(prefix.first)
-        active = self._prefix_set(prefix.first)
+        results, n_sets = SurrogateResults(), self._n_neighbours(prefix.first)
+        solver, active = engine.row_solver("approximation"), self._prefix_set(prefix.first)
         base = solver.solve(active, start=(prefix.beta, prefix.intercept))
         neighbours = Neighbours(solver, self.members, Z, prefix.first, base, prefix.objective)
-        sets = self._removals(neighbours, prefix.first, finds, least_value, least_objective)
-        while removed := list(islice(sets, solver.batch)):
-            if self.search.is_over():
-                return Visit(finds, n_sets, False)
+        sets = self._removals(neighbours, prefix.first, results, least_value, least_objective)
+        while removed := list(islice(sets, engine.batch)):
+            if self.search.clock.is_over():
+                return Visit(results, n_sets, False)
             actives = np.repeat(active[None], len(removed), axis=0)
             for line, members in zip(actives, removed, strict=True):
                 line[self.members[list(members)]] = False
-            finds.see(self.search.problem, actives, solver.solve_each(actives))
-        return Visit(finds, n_sets, not self.search.is_over())
+            results.add(_minimise(engine, actives))
+        return Visit(results, n_sets, not self.search.clock.is_over())
 
-    def _solve_batched(self, queue: list[Prefix], Z: Matrix) -> None:
+    def _solve_batched(self, accelerator: BatchedSolver, queue: list[Prefix], Z: Matrix) -> None:
         """Solve the neighbours that matter on an accelerator, and those that still matter here."""
-        search, solver = self.search, self.search.solver
+        search, solver = self.search, self.solver
         waiting: list[tuple[Prefix, tuple[int, ...]]] = []
         for prefix in queue:
             search.check()
@@ -176,43 +189,44 @@ class Enumeration:
             base = solver.solve(self._prefix_set(prefix.first), start=(prefix.beta, prefix.intercept))
             neighbours = Neighbours(solver, self.members, Z, prefix.first, base, prefix.objective)
             known = search.least.value, search.best.objective
-            for removed in self._removals(neighbours, prefix.first, Finds(), *known):
+            for removed in self._removals(neighbours, prefix.first, SurrogateResults(), *known):
                 waiting.append((prefix, removed))
-                if len(waiting) == BATCH:
-                    self._test_batch(waiting)
+                if len(waiting) == ACCELERATOR_BATCH:
+                    self._test_batch(accelerator, waiting)
                     waiting = []
             self.done += self._n_neighbours(prefix.first)
-            if search.is_over():
+            if search.clock.is_over():
                 search.check()
                 raise Halt(Stop.INTERRUPTED)
         if waiting:
-            self._test_batch(waiting)
+            self._test_batch(accelerator, waiting)
 
-    def _test_batch(self, sets: list[tuple[Prefix, tuple[int, ...]]]) -> None:
-        search, problem, finds = self.search, self.search.problem, Finds()
+    def _test_batch(
+        self, accelerator: BatchedSolver, sets: list[tuple[Prefix, tuple[int, ...]]]
+    ) -> None:
+        search, problem, results = self.search, self.search.problem, SurrogateResults()
         assert search.best is not None
         assert search.least is not None
         actives = np.array([self._prefix_set(prefix.first) for prefix, _ in sets])
         for line, (_, removed) in zip(actives, sets, strict=True):
             line[self.members[list(removed)]] = False
         starts = [np.append(prefix.beta, prefix.intercept) for prefix, _ in sets]
-        found = search.batched.solve(actives, np.array(starts)[:, : search.solver.rows.n_columns])
+        found = accelerator.solve(actives, np.array(starts)[:, : self.solver.rows.n_columns])
         excess = np.maximum(found.values - found.bounds, 0.0)
-        root = np.sqrt(found.objectives) - REACH * np.sqrt(excess)
-        matter = (found.bounds <= search.least.value) | (excess > TIGHT * problem.null_objective)
+        root = np.sqrt(found.objectives) - ACCELERATOR_REACH * np.sqrt(excess)
+        matter = (found.bounds <= search.least.value) | (excess > TIGHT_EXCESS * problem.null_objective)
         matter |= root <= np.sqrt(search.best.objective)
         search.n_surrogates += int(np.count_nonzero(~matter))
         lines = actives[matter]
-        for first in range(0, len(lines), search.solver.batch):
-            part = lines[first : first + search.solver.batch]
-            finds.see(problem, part, search.solver.solve_each(part))
-        self._merge(Visit(finds, 0, True))
+        for first in range(0, len(lines), search.engine.batch):
+            results.add(_minimise(search.engine, lines[first : first + search.engine.batch]))
+        self._merge(Visit(results, 0, True))
 
     def _removals(
         self,
         neighbours: Neighbours,
         first: int,
-        finds: Finds,
+        results: SurrogateResults,
         least_value: float,
         least_objective: float,
     ) -> Iterator[tuple[int, ...]]:
@@ -220,7 +234,7 @@ class Enumeration:
         m = self.members.size
         for size in range(1, min(self.k, m - first)):
             for lead in combinations(range(first + 1, m), size - 1):
-                if self.search.is_over():
+                if self.search.clock.is_over():
                     return
                 after = lead[-1] + 1 if lead else first + 1
                 lasts = np.arange(after, m)
@@ -229,19 +243,24 @@ class Enumeration:
                     for member in lead:
                         removal = neighbours.without(removal, member)
                     # What this prefix has found since the wave began counts too.
-                    value = min(least_value, finds.least[1].value) if finds.least else least_value
-                    objective = min(least_objective, finds.best[1]) if finds.best else least_objective
+                    value = min(least_value, results.least.value) if results.least else least_value
+                    objective = min(least_objective, results.best.objective) if results.best else least_objective
                     lasts = lasts[neighbours.matter(removal, after, value, objective)]
                 for last in lasts.tolist():
                     yield (*lead, last)
 
     def _merge(self, visit: Visit) -> None:
-        search, finds = self.search, visit.finds
-        search.merge(finds)
-        self.lowest_bound = min(self.lowest_bound, finds.lowest_bound)
-        self.converged = self.converged and finds.converged
+        search, results = self.search, visit.results
+        search.merge(results)
+        self.lowest_bound = min(self.lowest_bound, results.lowest_bound)
+        self.converged = self.converged and results.converged
         self.done += visit.n_sets
         search.report(self.done, self.total)
         if not visit.is_complete:
             search.check()
             raise Halt(Stop.INTERRUPTED)
+
+
+def _minimise(engine: Engine, actives: Mask) -> list[Minimum]:
+    """One surrogate per line."""
+    return engine.minimise([Members(active) for active in actives])

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rectifit.certificate.proof import TARGET_GAP
+from rectifit.fit import Stop
 from rectifit.methods.auto import Auto
-from rectifit.methods.search import TARGET_GAP, Search
-from rectifit.solution import Stop
+from rectifit.methods.search import Search
 
 __all__ = ["Exact"]
 
@@ -28,10 +29,11 @@ class Exact:
     def run(self, search: Search) -> Stop:
         """Search, and put incumbent, bound and proof into the search."""
         # Imported here: it loads the compiler.
-        from rectifit.methods.proof import Proof
+        from rectifit.methods.proving import prove
 
+        search.engine.row_solver("exact")
         if search.target_gap is None:
             search.target_gap = TARGET_GAP
         if search.best is None:
             Auto(with_bound=False).run(search)
-        return Proof(search, self.box).run()
+        return prove(search, self.box)

@@ -17,8 +17,8 @@ import numpy as np
 
 from rectifit._typing import Vector
 from rectifit.methods.search import Search
-from rectifit.problem import Problem
-from rectifit.solution import Stop
+from rectifit.data.problem import Problem
+from rectifit.fit import Stop
 
 __all__ = ["GradientDescent", "mean_gradient"]
 
@@ -39,8 +39,10 @@ class GradientDescent:
 
     def run(self, search: Search) -> Stop:
         """Step downhill until nothing is gained; the last point is the best."""
-        problem = search.problem
-        point = search.best or search.evaluate(np.zeros(problem.n_features), 0.0)
+        problem, start = search.problem, search.best
+        problem.loaded("method has the stage of a gradient method")
+        at = (np.zeros(problem.n_features), 0.0) if start is None else (start.beta, start.intercept)
+        point = problem.evaluate(*at)
         search.offer(point)
         with np.errstate(over="ignore", invalid="ignore"):
             for t in range(self.max_iter):
@@ -56,7 +58,7 @@ class GradientDescent:
                 else:
                     return Stop.NO_DESCENT
                 before = point.objective
-                point = search.evaluate(point.beta - eta * g, point.intercept - eta * g0)
+                point = problem.evaluate(point.beta - eta * g, point.intercept - eta * g0)
                 search.offer(point)
                 search.report(t + 1, self.max_iter)
                 if not before - point.objective > self.eps:

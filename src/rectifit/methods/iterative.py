@@ -7,48 +7,15 @@ F_{I^t} lies above L everywhere and touches it at beta^t, so L never increases: 
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import NamedTuple
 
-import numpy as np
-
-from rectifit._typing import Mask
+from rectifit.fit import Stop
 from rectifit.methods.search import Search
-from rectifit.problem import Point, Problem
-from rectifit.solution import Stop
-from rectifit.surrogate import SurrogateSolution, SurrogateSolver
+from rectifit.surrogate.majorise import majorise
 
-__all__ = ["MAX_ITER", "Iterative", "Step", "majorise"]
+__all__ = ["MAX_ITER", "Iterative"]
 
 MAX_ITER = 20
-
-
-class Step(NamedTuple):
-    """One round: the active set, the minimiser of its surrogate, and the true objective there."""
-
-    active: Mask
-    solution: SurrogateSolution
-    point: Point
-
-
-def majorise(
-    problem: Problem, solver: SurrogateSolver, start: Point, max_iter: int, tol: float
-) -> Generator[Step, None, Stop]:
-    """The steps of the method from a start; returns why it ended."""
-    objective, begin = start.objective, (start.beta, start.intercept)
-    active = problem.active_at(start.u)
-    for t in range(max_iter):
-        solution = solver.solve(active, start=begin if t == 0 else None)
-        point = problem.evaluate(solution.beta, solution.intercept)
-        yield Step(active, solution, point)
-        following = problem.active_at(point.u)
-        if np.array_equal(following, active):
-            return Stop.REPEATED
-        if objective - point.objective <= tol * objective:
-            return Stop.LITTLE
-        active, objective = following, point.objective
-    return Stop.MAX_ITER
 
 
 @dataclass(frozen=True)
@@ -64,17 +31,17 @@ class Iterative:
     def run(self, search: Search) -> Stop:
         """Follow the steps from the best point so far."""
         start = search.best
-        if start is None:
-            start = search.evaluate(*search.solver.least_squares())
+        # Nothing follows from the zero function: least squares is the start there, too.
+        if start is None or search.is_dead:
+            (start,) = search.engine.evaluate([search.engine.least_squares()])
             search.offer(start)
-        steps = majorise(search.problem, search.solver, start, self.max_iter, self.tol)
+        steps = majorise(search.engine, start, self.max_iter, self.tol)
         for t in range(self.max_iter + 1):
             search.check()
             try:
-                step = next(steps)
+                minimum = next(steps)
             except StopIteration as end:
-                reason: Stop = end.value
-                return reason
-            search.take(step.active, step.solution, step.point)
+                return Stop[end.value]
+            search.take([minimum])
             search.report(t + 1, self.max_iter)
         raise AssertionError("majorise makes at most max_iter steps")

@@ -9,24 +9,29 @@ exact solver.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from rectifit._typing import Vector
-from rectifit.methods.finds import Batch
-from rectifit.methods.lockstep import Descents, descend_together
-from rectifit.methods.pool import SolverPool
+from rectifit.fit import Stop
+from rectifit.methods.pool import EnginePool
+from rectifit.methods.results import SurrogateResults
 from rectifit.methods.search import Search
 from rectifit.methods.sorting import solve_splits
 from rectifit.parallel import map_ordered
-from rectifit.solution import Stop
+from rectifit.surrogate.batched import BatchedSolver
+from rectifit.surrogate.engine import Coefficients, Engine
+from rectifit.surrogate.majorise import Paths, follow_together
+from rectifit.surrogate.rows_engine import AcceleratedEngine
 
-__all__ = ["Multistart"]
+__all__ = ["MAX_ITER", "Multistart"]
 
 MAX_ITER = 100
-# Starts that go together, where all rows are in the compiled kernel; fixed, whatever the number of threads.
-TOGETHER = 16
-# Starts that are followed by the exact solver as well, and ends of paths on an accelerator.
-FIRST, ENDS = 32, 16
+# Starts that are followed together, where an engine minimises several sets at once; fixed, whatever the number
+# of threads.
+MAX_TOGETHER = 16
+# Starts that are followed by the exact solver after an accelerator has followed all, and ends of its paths.
+FIRST_STARTS = 32
+BEST_ENDS = 16
 
 
 @dataclass(frozen=True)
@@ -40,57 +45,56 @@ class Multistart:
 
     def run(self, search: Search) -> Stop:
         """Follow all starts, on several threads if there are."""
-        problem, starts = search.problem, self._starts(search)
-        if search.device is not None:
-            starts = self._follow_batched(search, starts)
-        size = TOGETHER if search.solver.batch > 1 else 1
+        engine, starts = search.engine, self._starts(search)
+        accelerator = engine.accelerator()
+        if accelerator is not None:
+            starts = self._follow_batched(search, accelerator, starts)
+        size = min(MAX_TOGETHER, engine.batch)
         groups = [starts[e : e + size] for e in range(0, len(starts), size)]
-        solvers, max_iter, tol = SolverPool(problem, search.solver), self.max_iter, self.tol
+        engines, is_over = EnginePool(engine), search.clock.is_over
 
-        def follow(group: list[tuple[Vector, float]]) -> Descents:
-            batch = Batch.evaluate(problem, group)
-            with solvers.lend() as solver:
-                return descend_together(
-                    problem,
-                    solver,
-                    problem.active_at(batch.u).T,
-                    batch.objectives,
-                    max_iter=max_iter,
-                    tol=tol,
-                    visited=set(),
-                    is_over=search.is_over,
-                )
+        def follow(group: list[Coefficients]) -> SurrogateResults:
+            with engines.acquire() as one:
+                paths = self._follow(one, group, is_over)
+            results = SurrogateResults()
+            results.add(paths.minima)
+            return results
 
-        for done, descents in enumerate(map_ordered(follow, groups, search.n_threads, search.abandoned)):
-            search.merge(descents.finds)
+        n_threads = search.n_threads if engine.has_rows else 1
+        for done, results in enumerate(map_ordered(follow, groups, n_threads, search.clock.abandoned)):
+            search.merge(results)
             search.report(done + 1, len(groups))
             search.check()
         return Stop.STARTS
 
-    def _follow_batched(
-        self, search: Search, starts: list[tuple[Vector, float]]
-    ) -> list[tuple[Vector, float]]:
-        """The first starts, and where the best paths from all of them end."""
-        problem, batch = search.problem, Batch.evaluate(search.problem, starts)
-        descents = descend_together(
-            problem,
-            search.batched,
-            problem.active_at(batch.u).T,
-            batch.objectives,
+    def _follow(self, engine: Engine, starts: list[Coefficients], is_over: Callable[[], bool]) -> Paths:
+        points = engine.evaluate(starts)
+        visited: set[Hashable] = set()
+        return follow_together(
+            engine,
+            [engine.active_at(point) for point in points],
+            points,
             max_iter=self.max_iter,
             tol=self.tol,
-            visited=set(),
-            is_over=search.is_over,
+            visited=visited,
+            is_over=is_over,
         )
-        search.n_surrogates += descents.finds.n_surrogates
-        ends = sorted(descents.ends, key=lambda end: end.objective)[:ENDS]
-        return starts[:FIRST] + [(end.beta, end.intercept) for end in ends]
 
-    def _starts(self, search: Search) -> list[tuple[Vector, float]]:
+    def _follow_batched(
+        self, search: Search, accelerator: BatchedSolver, starts: list[Coefficients]
+    ) -> list[Coefficients]:
+        """The first starts, and where the best paths from all of them end."""
+        engine = AcceleratedEngine(search.problem, accelerator)
+        paths = self._follow(engine, starts, search.clock.is_over)
+        search.n_surrogates += len(paths.minima)
+        ends = sorted(paths.ends, key=lambda end: end.objective)[:BEST_ENDS]
+        return starts[:FIRST_STARTS] + [(end.beta, end.intercept) for end in ends]
+
+    def _starts(self, search: Search) -> list[Coefficients]:
         starts = [] if search.best is None else [(search.best.beta, search.best.intercept)]
-        starts.append(search.solver.least_squares())
+        starts.append(search.engine.least_squares())
         if len(starts) < self.n_starts:
             starts += [(point.beta, point.intercept) for point in solve_splits(search, self.n_splits)]
         while len(starts) < self.n_starts:
-            starts.append(search.solver.random_direction(search.rng))
+            starts.append(search.engine.random_direction(search.rng))
         return starts[: self.n_starts]

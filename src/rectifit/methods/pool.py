@@ -1,4 +1,4 @@
-"""Solvers of one problem, lent to whoever works on it, on any thread or in any process."""
+"""Engines of one problem for work on several threads, or in other processes."""
 
 from __future__ import annotations
 
@@ -6,32 +6,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 
-from rectifit.problem import Problem
-from rectifit.surrogate import SurrogateSolver
+from rectifit.surrogate.engine import Engine
 
-__all__ = ["SolverPool"]
+__all__ = ["EnginePool"]
 
 
-class SolverPool:
-    """Makes a solver when none is free; only the data goes to other processes."""
+class EnginePool:
+    """Makes an engine when none is free; only what the engine needs goes to other processes."""
 
-    def __init__(self, problem: Problem, *solvers: SurrogateSolver) -> None:
-        self.problem = problem
-        self._free: SimpleQueue[SurrogateSolver] = SimpleQueue()
-        for solver in solvers:
-            self._free.put(solver)
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._free: SimpleQueue[Engine] = SimpleQueue()
+        self._free.put(engine)
 
     @contextmanager
-    def lend(self) -> Iterator[SurrogateSolver]:
-        """A solver that nobody else uses meanwhile."""
+    def acquire(self) -> Iterator[Engine]:
+        """An engine that nobody else uses meanwhile."""
         try:
-            solver = self._free.get_nowait()
+            engine = self._free.get_nowait()
         except Empty:
-            solver = SurrogateSolver(self.problem)
+            engine = self._engine.copy()
         try:
-            yield solver
+            yield engine
         finally:
-            self._free.put(solver)
+            self._free.put(engine)
 
-    def __reduce__(self) -> tuple[type[SolverPool], tuple[Problem]]:
-        return SolverPool, (self.problem,)
+    def __reduce__(self) -> tuple[type[EnginePool], tuple[Engine]]:
+        return EnginePool, (self._engine,)

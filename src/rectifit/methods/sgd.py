@@ -5,11 +5,13 @@ The batch is drawn without replacement in every step. Backtracking and stopping 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from rectifit._typing import Vector
+from rectifit.data.memory import MemoryData
+from rectifit.data.problem import Problem
 from rectifit.methods.gd import GradientDescent, mean_gradient
 from rectifit.methods.search import Search
 
@@ -33,11 +35,6 @@ class StochasticGradientDescent(GradientDescent):
         if total == 0.0:
             return np.zeros(problem.n_features), 0.0
         share = total / float(np.square(problem.root_weight).sum())
-        part = replace(
-            problem,
-            X=problem.X[rows],
-            y=problem.y[rows],
-            sample_weight=weight,
-            alpha=problem.alpha * share,
-        )
+        data = MemoryData(problem.X[rows], problem.y[rows], weight)
+        part = Problem(data, problem.fit_intercept, problem.alpha * share)
         return mean_gradient(part, u[rows], beta)

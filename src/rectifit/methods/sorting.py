@@ -10,42 +10,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from rectifit._typing import Mask
-from rectifit.methods.finds import Batch
-from rectifit.methods.order import ascending
+from rectifit.data.problem import Point
+from rectifit.fit import Stop
 from rectifit.methods.search import Search
-from rectifit.problem import Point, Problem
-from rectifit.solution import Stop
 
-__all__ = ["Sorting", "solve_splits", "split_sets"]
+__all__ = ["Sorting", "solve_splits"]
 
 
-def split_sets(problem: Problem, n_splits: int) -> list[Mask]:
-    """The active sets I^0, ..., I^N; not more splits than samples."""
-    order = ascending(problem)
-    n_splits = min(n_splits, order.size)
-    sets = []
-    for t in range(n_splits + 1):
-        active = np.zeros(problem.n_samples, dtype=np.bool_)
-        active[order[t * order.size // n_splits :]] = True
-        sets.append(active & problem.positive)
-    return sets
-
-
-def solve_splits(search: Search, n_splits: int) -> list[Point]:
+def solve_splits(search: Search, n_splits: int, follow: bool = False) -> list[Point]:
     """Minimise all surrogates, a few at a time, and return their minimisers."""
-    sets, points = split_sets(search.problem, n_splits), list[Point]()
-    size = search.solver.batch
+    sets, points = search.engine.split_sets(n_splits), list[Point]()
+    size = search.engine.batch
     for first in range(0, len(sets), size):
         search.check()
-        batch = np.array(sets[first : first + size])
-        solutions = search.solver.solve_each(batch)
-        found = Batch.evaluate(search.problem, [(s.beta, s.intercept) for s in solutions]).points()
-        for active, solution, point in zip(batch, solutions, found, strict=True):
-            search.take(active, solution, point)
-        points += found
+        minima = search.engine.minimise(sets[first : first + size], follow=follow)
+        search.take(minima)
+        points += [minimum.point for minimum in minima]
         search.report(len(points), len(sets))
     return points
 

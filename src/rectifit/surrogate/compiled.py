@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from rectifit import pieces
-from rectifit._typing import Mask, Vector
+from rectifit._typing import Mask, Matrix, Vector
+from rectifit.bounds import fenchel_gap, repair_dual
 from rectifit.surrogate import kernel
-from rectifit.surrogate.bound import fenchel_gap, mend_slopes
-from rectifit.surrogate.descent import Carry, States, Terrain, descend
+from rectifit.surrogate.descent import descend
+from rectifit.surrogate.records import FLAT, QUADRATIC, Evaluated, Minima, PieceProblem, Source, WarmState
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.solution import Answers
 
@@ -21,31 +22,37 @@ BATCH = 64
 class CompiledEngine:
     """Keeps Gram matrix, states and solution from one active set to the next."""
 
+    batch = BATCH
+
     def __init__(self, rows: WorkingRows) -> None:
         self.rows = rows
         n, q = rows.n_rows, rows.n_directions
-        self._Z = rows.rows(slice(None))
-        self._Zt = np.ascontiguousarray(self._Z.T)
-        self._Tt = np.ascontiguousarray(rows.T.T)
-        self._At = np.ascontiguousarray(rows.columns(slice(None)).T)
-        self._terrain = Terrain(
-            self._Z, self._Zt, rows.norms, rows.y, np.zeros(n), np.zeros((1, q)), rows.ridge
+        Z = rows.rows(slice(None))
+        self._problem = PieceProblem(
+            Z, np.ascontiguousarray(Z.T), rows.norms, rows.y, np.zeros(n), np.zeros((1, q)), rows.ridge
         )
-        self._carry = Carry(
+        self._source = Source(
+            np.ascontiguousarray(rows.columns(slice(None)).T),
+            rows.problem.root_weight,
+            np.ascontiguousarray(rows.T.T),
+            rows.penalty,
+            rows.largest,
+        )
+        self._warm = WarmState(
             delta=np.zeros(q),
             u=np.zeros(n),
-            state=np.full(n, kernel.QUADRATIC, dtype=np.int8),
+            state=np.full(n, QUADRATIC, dtype=np.int8),
             gram=rows.gram + rows.ridge,
             largest=np.zeros(q),
         )
         self._inactive_kink = pieces.kinks(rows.y, np.zeros(n, dtype=np.bool_))
         # The first start is least squares: no kinks at all.
-        descend(self._terrain, np.full((1, n), -np.inf), self._carry)
+        descend(self._problem, np.full((1, n), -np.inf), self._warm)
 
     def restart(self, gamma: Vector) -> None:
         """Begin the next solve at gamma; the Gram matrix stays."""
-        self._carry.delta[:] = gamma
-        self._carry.u[:] = self._Z @ gamma
+        self._warm.delta[:] = gamma
+        self._warm.u[:] = self._problem.Z @ gamma
 
     def solve(self, actives: Mask) -> Answers:
         """One answer per line of `actives` (positive samples only), each found from the one before."""
@@ -53,54 +60,28 @@ class CompiledEngine:
         return parts[0] if len(parts) == 1 else Answers(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _solve(self, actives: Mask) -> Answers:
-        rows, k = self.rows, actives.shape[0]
+        k = actives.shape[0]
         kinks = np.where(actives, -np.inf, self._inactive_kink)
-        found = descend(self._terrain, kinks, self._carry)
-        columns, values, losses = np.empty((k, rows.n_columns)), np.empty(k), np.empty(k)
-        weak = np.empty(k, dtype=np.bool_)
-        n_weak = kernel.judge(
-            self._Zt,
-            rows.norms,
-            rows.y,
-            kinks,
-            rows.ridge,
-            self._At,
-            rows.problem.root_weight,
-            self._Tt,
-            rows.penalty,
-            rows.largest,
-            found.deltas,
-            found.states,
-            found.slopes,
-            found.factors,
-            columns,
-            values,
-            losses,
-            weak,
+        minima = descend(self._problem, kinks, self._warm)
+        found = Evaluated(
+            np.empty((k, self.rows.n_columns)), np.empty(k), np.empty(k), np.empty(k, dtype=np.bool_)
         )
-        if n_weak > 0:
-            for e in np.flatnonzero(weak):
-                losses[e] = self._mended_loss(
-                    kinks[e], found.deltas[e], found.states[e], found.slopes[e], columns[e], values[e]
-                )
-        return Answers(columns, values, losses, found.slopes, found.steps, found.converged)
+        n_infeasible = kernel.evaluate_with_bound(self._problem, kinks, self._source, minima, found)
+        if n_infeasible > 0:
+            for e in np.flatnonzero(found.infeasible):
+                found.losses[e] = self._repaired_loss(kinks, minima, found, e)
+        return Answers(*found[:3], minima.slopes, minima.steps, minima.converged)
 
-    def _mended_loss(
-        self,
-        kink: Vector,
-        gamma: Vector,
-        state: States,
-        slopes: Vector,
-        columns: Vector,
-        value: float,
-    ) -> float:
-        """The loss for slopes with weak rows, which are changed."""
-        rows, present = self.rows, state != kernel.FLAT
-        gram = self._Z[present].T @ self._Z[present] + rows.ridge
-        rho = slopes @ self._Z + 2.0 * rows.ridge @ gamma
-        sloped = present & (kink > -np.inf)
-        mended = mend_slopes(self._Z, sloped, slopes, rho, gram)
-        slopes[:] = mended.slopes
+    def _repaired_loss(self, kinks: Matrix, minima: Minima, found: Evaluated, e: int) -> float:
+        """The loss of one line whose slopes are infeasible somewhere, and are changed."""
+        rows, Z, kink, gamma = self.rows, self._problem.Z, kinks[e], minima.deltas[e]
+        slopes, present = minima.slopes[e], minima.states[e] != FLAT
+        gram = Z[present].T @ Z[present] + rows.ridge
+        rho = slopes @ Z + 2.0 * rows.ridge @ gamma
+        repaired = repair_dual(Z, present & (kink > -np.inf), slopes, rho, gram)
+        slopes[:] = repaired.slopes
         u = rows.preactivation(gamma)
-        loss = max(fenchel_gap(u, rows.y, kink, slopes) + mended.decrement, 0.0)
-        return loss + rows.allowance(value, gamma, columns, slopes, mended.remainder)
+        loss = max(fenchel_gap(u, rows.y, kink, slopes) + repaired.decrement, 0.0)
+        return loss + rows.allowance(
+            float(found.values[e]), gamma, found.columns[e], slopes, repaired.remainder
+        )

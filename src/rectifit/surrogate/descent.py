@@ -8,84 +8,44 @@ with the kinks in place: they are kept, the kernel finishes from there, and the 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
-import numpy.typing as npt
 
-from rectifit._typing import Mask, Matrix, Vector
+from rectifit._typing import Matrix, Vector
 from rectifit.surrogate import kernel
+from rectifit.surrogate.records import FLAT, HELD, Minima, PieceProblem, WarmState
+from rectifit.tolerances import HOLD_TOL
 
-__all__ = ["Carry", "Descent", "States", "Terrain", "descend"]
-
-States = npt.NDArray[np.int8]
+__all__ = ["descend"]
 
 # How far kinks are moved apart, relative to kink and length of the row, in one attempt after the other.
 SPREADS = (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-6, 1e-5)
+# Kinks and lengths of rows below this, in working units, are spread as if they had this size.
+MIN_SPREAD_SIZE = 1e-3
+# Steps per problem, without and per coefficient. No search that makes progress comes near this.
+MAX_STEPS = 1000
+MAX_STEPS_PER_COEFFICIENT = 100
 
 
-class Terrain(NamedTuple):
-    """What is minimised, but for the kinks: background quadratic, rows and outcomes (see kernel.py).
-
-    slope has one line, or one per problem.
-    """
-
-    Z: Matrix
-    Zt: Matrix
-    norms: Vector
-    y: Vector
-    u0: Vector
-    slope: Matrix
-    curvature: Matrix
-
-
-class Carry(NamedTuple):
-    """What goes from one problem to the next and is changed: solution, states, Gram matrix."""
-
-    delta: Vector
-    u: Vector
-    state: States
-    gram: Matrix
-    largest: Vector
-
-    def copy(self) -> Carry:
-        """The same in arrays of its own."""
-        return Carry(
-            self.delta.copy(), self.u.copy(), self.state.copy(), self.gram.copy(), self.largest.copy()
-        )
-
-
-class Descent(NamedTuple):
-    """Where the kernel ended, one line per problem."""
-
-    deltas: Matrix
-    states: States
-    slopes: Matrix
-    factors: Matrix
-    steps: npt.NDArray[np.int64]
-    converged: Mask
-
-
-def descend(terrain: Terrain, kinks: Matrix, carry: Carry, restart: bool = False) -> Descent:
+def descend(problem: PieceProblem, kinks: Matrix, warm: WarmState, restart: bool = False) -> Minima:
     """Minimise one problem per line of kinks and of slopes, each from the end of the one before it.
 
-    With `restart`, all from the point that is carried in.
+    With `restart`, all from the point that is given. `warm` ends as the last minimisation did.
     """
-    descent, n_converged = _run(terrain, kinks, carry, trust=False, restart=restart)
-    if n_converged < len(descent.converged):
-        for line in np.flatnonzero(~descent.converged).tolist():
-            alone = terrain._replace(slope=terrain.slope[min(line, len(terrain.slope) - 1)][None])
-            _untangle(alone, kinks[min(line, len(kinks) - 1)], carry, descent, line)
-    return descent
+    minima, n_converged = _run(problem, kinks, warm, trust=False, restart=restart)
+    if n_converged < len(minima.converged):
+        for line in np.flatnonzero(~minima.converged).tolist():
+            alone = problem._replace(slope=problem.slope[min(line, len(problem.slope) - 1)][None])
+            _untangle(alone, kinks[min(line, len(kinks) - 1)], warm, minima, line)
+    return minima
 
 
 def _run(
-    terrain: Terrain, kinks: Matrix, carry: Carry, trust: bool, restart: bool = False
-) -> tuple[Descent, int]:
-    k, n, q = max(len(kinks), len(terrain.slope)), kinks.shape[1], carry.delta.size
-    # Copies only where they are used.
-    first = carry.copy() if restart else carry
-    descent = Descent(
+    problem: PieceProblem, kinks: Matrix, warm: WarmState, trust: bool, restart: bool = False
+) -> tuple[Minima, int]:
+    k, n, q = max(len(kinks), len(problem.slope)), kinks.shape[1], warm.delta.size
+    # A copy only where it is used.
+    first = warm.copy() if restart else warm
+    minima = Minima(
         np.empty((k, q)),
         np.empty((k, n), dtype=np.int8),
         np.empty((k, n)),
@@ -93,46 +53,36 @@ def _run(
         np.empty(k, dtype=np.int64),
         np.empty(k, dtype=np.bool_),
     )
-    n_converged = kernel.minimise(
-        *terrain,
-        kinks,
-        # No search that makes progress comes near this.
-        1000 + 100 * q,
-        trust,
-        restart,
-        *first[:4],
-        *carry,
-        *descent,
-    )
-    return descent, n_converged
+    max_steps = MAX_STEPS + MAX_STEPS_PER_COEFFICIENT * q
+    return minima, kernel.minimise(problem, kinks, max_steps, trust, restart, first, warm, minima)
 
 
-def _untangle(terrain: Terrain, kink: Vector, carry: Carry, descent: Descent, line: int) -> None:
+def _untangle(problem: PieceProblem, kink: Vector, warm: WarmState, minima: Minima, line: int) -> None:
     """Solve one problem again with its kinks apart, then in place."""
-    size = np.maximum(np.maximum(kink, terrain.norms), 1e-3)
+    size = np.maximum(np.maximum(kink, problem.norms), MIN_SPREAD_SIZE)
     for seed, spread in enumerate(SPREADS):
         # Upwards, so that jumps stay positive.
         apart = kink + spread * size * np.random.default_rng(seed).uniform(0.5, 1.5, kink.size)
-        result, _ = _run(terrain, apart[None], carry, trust=False)
-        descent.steps[line] += result.steps[0]
+        result, _ = _run(problem, apart[None], warm, trust=False)
+        minima.steps[line] += result.steps[0]
         if not result.converged[0]:
             continue
-        result, _ = _run(terrain, kink[None], carry, trust=True)
-        descent.steps[line] += result.steps[0]
-        if not _in_place(kink, carry):
-            # The kinks were too far apart; but the point is a good one to go on from.
-            result, _ = _run(terrain, kink[None], carry, trust=False)
-            descent.steps[line] += result.steps[0]
+        result, _ = _run(problem, kink[None], warm, trust=True)
+        minima.steps[line] += result.steps[0]
+        if not _in_place(kink, warm):
+            # The kinks were too far apart; but the point is a good one to continue from.
+            result, _ = _run(problem, kink[None], warm, trust=False)
+            minima.steps[line] += result.steps[0]
         if result.converged[0]:
-            descent.deltas[line] = result.deltas[0]
-            descent.states[line] = result.states[0]
-            descent.slopes[line] = result.slopes[0]
-            descent.factors[line] = result.factors[0]
-            descent.converged[line] = True
+            minima.deltas[line] = result.deltas[0]
+            minima.states[line] = result.states[0]
+            minima.slopes[line] = result.slopes[0]
+            minima.factors[line] = result.factors[0]
+            minima.converged[line] = True
             return
 
 
-def _in_place(kink: Vector, carry: Carry) -> bool:
+def _in_place(kink: Vector, warm: WarmState) -> bool:
     """Whether every row is on the side of its kink that its state says."""
-    excess = np.where(carry.state == kernel.FLAT, carry.u - kink, kink - carry.u)
-    return bool(excess[carry.state != kernel.HELD].max(initial=0.0) <= kernel.HOLD_TOL)
+    excess = np.where(warm.state == FLAT, warm.u - kink, kink - warm.u)
+    return bool(excess[warm.state != HELD].max(initial=0.0) <= HOLD_TOL)

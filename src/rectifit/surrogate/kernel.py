@@ -23,51 +23,48 @@ Loops are written out, and no library routine is called, because compile time is
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import numba
 import numpy as np
 
-from rectifit import pieces
-from rectifit.surrogate import bound
+from rectifit import bounds, pieces
+from rectifit.compiling import compiled, inlined, inner, shared
+from rectifit.surrogate.records import FLAT, HELD, QUADRATIC
+from rectifit.tolerances import (
+    CURVATURE_TOL,
+    DESCENT_TOL,
+    DIRECTION_TOL,
+    DRIFT_TOL,
+    FLAT_DESCENT_TOL,
+    HOLD_TOL,
+    JUMP_TOL,
+    LEVEL_TOL,
+    MIN_PIVOT,
+    PIVOT_TOL,
+    SLOPE_TOL,
+    WHOLE_STEP_TOL,
+    ZERO_STEP_TOL,
+)
 
-__all__ = ["DRIFTED", "FLAT", "HELD", "HOLD_TOL", "QUADRATIC", "judge", "line_search", "minimise"]
+__all__ = [
+    "add_to_gram",
+    "backward",
+    "dot",
+    "evaluate_with_bound",
+    "factor",
+    "forward",
+    "gradient",
+    "line_search",
+    "minimise",
+    "multiply",
+]
 
-FLAT, QUADRATIC, HELD = 0, 1, 2
-
-# A pivot of the factorisation below this share of its diagonal entry marks a dependent column; so does one
-# that comes from rounding alone, in coordinates where all rows together give every column length 1.
-PIVOT_TOL, TINY = 1e-12, 1e-26
-# Slopes of held rows may leave [0, jump] by this much, in units where max |y| = 1.
-SLOPE_TOL = 1e-11
-# G is built anew when an entry of its diagonal falls below this share of its largest value.
-DRIFTED = 1e-6
-# A row held in the solution before stays held if it is this close to its kink.
-HOLD_TOL = 1e-9
 # How often held rows are released, all at once, before the minimum over the states is reached. A little of
 # that saves steps; without a limit it could go on for ever.
-EAGER = 2
-# A step shorter than this, as a share of the way, that hardly lowers the objective counts as zero.
-ZERO_STEP = 1e-10
-# After so many steps of length zero in a row the search stands still.
-MAX_STANDSTILL = 10
+MAX_EAGER_RELEASES = 2
+# The search stands still after more steps of length zero in a row than this.
+MAX_ZERO_STEPS = 10
 
-# Reassociation lets sums use vector instructions; infinities and NaN keep their meaning.
-OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "nsz"},
-    "no_cfunc_wrapper": True,
-}
-# Helpers are called from compiled code only: they need no wrapper, and are cached inside their callers.
-HELPER_OPTIONS = OPTIONS | {"no_cpython_wrapper": True}
-compiled = numba.njit(cache=True, **OPTIONS)
-inner = numba.njit(**HELPER_OPTIONS)
-
-# The cache does not notice changes of these sources: after editing them, save this file too.
-allow = inner(bound.allowance)
-piece_value = inner(pieces.value)
-piece_conjugate = inner(pieces.conjugate)
+shared(pieces.value, pieces.conjugate, pieces.support, bounds.allowance)
 
 
 @inner
@@ -93,7 +90,7 @@ def factor(G, L, q):
             s *= L[k, k]
             L[j, k] = s
             total -= s * s
-        L[j, j] = 1.0 / math.sqrt(total) if total > max(PIVOT_TOL * G[j, j], TINY) else 0.0
+        L[j, j] = 1.0 / math.sqrt(total) if total > max(PIVOT_TOL * G[j, j], MIN_PIVOT) else 0.0
 
 
 @inner
@@ -187,7 +184,7 @@ def find_step(when, who, m, a, b, u, du, y, state):
             top -= 1
             continue
         # Where all that falls has come to rest the slope is zero but for rounding: no reason to go further.
-        level = a + b * reached >= -1e-13 * (steepest + abs(a))
+        level = a + b * reached >= -LEVEL_TOL * (steepest + abs(a))
         if m == 0 or level or a + b * when[0] >= 0.0:
             break
         t, i = when[0], who[0]
@@ -195,7 +192,7 @@ def find_step(when, who, m, a, b, u, du, y, state):
         a_next = a + sign * (u[i] - y[i]) * du[i]
         b_next = b + sign * du[i] * du[i]
         # A jump at rounding level (y = 0) is no kink: pass it.
-        if a_next + b_next * t >= 0.0 and (a_next - a) + (b_next - b) * t > 1e-14 * steepest:
+        if a_next + b_next * t >= 0.0 and (a_next - a) + (b_next - b) * t > JUMP_TOL * steepest:
             return t, passed, i
         a, b, reached = a_next, b_next, t
         curvature = max(curvature, b)
@@ -203,7 +200,7 @@ def find_step(when, who, m, a, b, u, du, y, state):
         m -= 1
         when[0], when[m] = when[m], when[0]
         who[0], who[m] = who[m], who[0]
-    if not level and b > 1e-13 * curvature:
+    if not level and b > CURVATURE_TOL * curvature:
         reached = -a / b
     return reached, passed, -1
 
@@ -295,113 +292,120 @@ def release(y, c, held, n_held, lam, V, every, moves, to):
     return n_held
 
 
-@compiled
-def minimise(
-    Z,
-    Zt,
-    norms,
-    y,
-    u0,
-    slopes0,
-    B,
-    kinks,
-    max_steps,
-    trust,
-    restart,
-    first_delta,
-    first_u,
-    first_state,
-    first_G,
-    delta,
-    u,
-    state,
-    G,
-    largest,
-    deltas,
-    states,
-    slopes,
-    factors,
-    steps,
-    converged,
-):
-    """Solve one problem per line of `kinks` and of `slopes0`, the slopes of the background.
+@inlined
+def classify(c, warm, trust, held, moves, to):
+    """Find the rows that stay held, and those whose state does not agree with their side of the kink.
 
-    Where one of the two has a single line, that is for all. Each starts from the states and the solution of
-    the one before it, or, with `restart`, all from the first ones.
-
-    Carried from line to line, and changed: delta, u = u0 + Z delta, state, G (lower triangle of B plus the
-    Gram matrix of the rows that are not FLAT) and largest (its diagonal's largest values since it was built).
-    Written, per line: deltas, states, slopes (a subgradient of every piece; with the slope of the background
-    they add up to 0 at the minimum), factors (of G), steps, converged: whether the minimum was reached, or
-    the search stood still or ran out of steps. With `trust` the given states are kept, and the first step
-    goes to their minimum without regard to kinks. Returns how many lines converged.
+    The latter are entered in moves and to; with `trust` there are none. Returns both numbers.
     """
+    u, state = warm.u, warm.state
+    n_held, n_moves = np.int64(0), np.int64(0)
+    for i in range(u.shape[0]):
+        side = QUADRATIC if u[i] > c[i] else FLAT
+        if state[i] == HELD and (abs(u[i] - c[i]) <= HOLD_TOL or trust) and n_held < held.shape[0]:
+            held[n_held] = i
+            n_held += 1
+        elif state[i] != side and not trust:
+            moves[n_moves], to[n_moves] = i, side
+            n_moves += 1
+    return n_held, n_moves
+
+
+@inlined
+def move_rows(problem, warm, moves, to, n_moves, g):
+    """Give rows their new states, in Gram matrix and gradient, too. Returns whether the Gram matrix changed."""
+    Z, y, u, state, changed = problem.Z, problem.y, warm.u, warm.state, False
+    for e in range(n_moves):
+        i = moves[e]
+        if to[e] == QUADRATIC or state[i] == QUADRATIC:
+            add_row(g, Z, i, 2.0 * (u[i] - y[i]) if to[e] == QUADRATIC else 2.0 * (y[i] - u[i]))
+        if to[e] == FLAT or state[i] == FLAT:
+            add_to_gram(warm.gram, Z, i, -1.0 if to[e] == FLAT else 1.0)
+            changed = True
+        state[i] = to[e]
+    return changed
+
+
+@inlined
+def factor_gram(problem, warm, L):
+    """Factor the Gram matrix; where most of it was subtracted again and digits are lost, build it anew."""
+    G, largest, q = warm.gram, warm.largest, warm.delta.shape[0]
+    drifted = False
+    for j in range(q):
+        largest[j] = max(largest[j], G[j, j])
+        drifted = drifted or G[j, j] < DRIFT_TOL * largest[j]
+    if drifted:
+        for j in range(q):
+            copy_row(problem.curvature, j, G, j)
+        for i in range(warm.u.shape[0]):
+            if warm.state[i] != FLAT:
+                add_to_gram(G, problem.Z, i, 1.0)
+        for j in range(q):
+            largest[j] = G[j, j]
+    factor(G, L, q)
+
+
+@inlined
+def write_slopes(y, c, warm, held, n_held, lam, slopes):
+    """slopes <- a subgradient of every piece, feasible whether or not the minimum was reached."""
+    for i in range(slopes.shape[0]):
+        slopes[i] = 2.0 * (warm.u[i] - y[i]) if warm.state[i] == QUADRATIC else 0.0
+        if c[i] > -np.inf:
+            slopes[i] = max(slopes[i], 0.0)
+    for a in range(n_held):
+        i = held[a]
+        slopes[i] = min(max(lam[a], 0.0), 2.0 * (c[i] - y[i]))
+
+
+@compiled
+def minimise(problem, kinks, max_steps, trust, restart, first, warm, minima):
+    """Solve one problem per line of `kinks` and of the slopes of the background.
+
+    Where one of the two has a single line, it is that of all problems. Each minimisation begins where the one
+    before it ended, which is what `warm` holds, or with `restart` at `first`, which is not changed. With
+    `trust` the given states are kept, and the first step goes to their minimum without regard to kinks.
+    Returns how many lines converged.
+    """
+    Z, Zt, y = problem.Z, problem.Zt, problem.y
+    delta, u, state = warm.delta, warm.u, warm.state
     n, q = Z.shape
     du, when = np.empty(n), np.empty(n)
     moves, to = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64)
     V, S = np.empty((q, q)), np.empty((q, q))
     g, d, lam, gap = np.empty(q), np.empty(q), np.empty(q), np.empty(q)
     held, n_held = np.empty(q, np.int64), np.int64(0)
-    noticeable = 1e-14 * max(dot(y, y), 1e-300)
-    negligible = 1e-6 * noticeable
+    total = max(dot(y, y), 1e-300)
+    noticeable, negligible = DESCENT_TOL * total, FLAT_DESCENT_TOL * total
     n_converged = 0
-    for line in range(factors.shape[0]):
-        c, L = kinks[min(line, kinks.shape[0] - 1)], factors[line]
-        slope0 = slopes0[min(line, slopes0.shape[0] - 1)]
+    for line in range(minima.factors.shape[0]):
+        c, L = kinks[min(line, kinks.shape[0] - 1)], minima.factors[line]
+        slope = problem.slope[min(line, problem.slope.shape[0] - 1)]
         if restart:
             for i in range(n):
-                u[i], state[i] = first_u[i], first_state[i]
+                u[i], state[i] = first.u[i], first.state[i]
             for j in range(q):
-                delta[j] = first_delta[j]
-                copy_row(first_G, j, G, j)
-        # stale: u and g are to be computed from the data; fresh: nothing has moved since they were.
+                delta[j] = first.delta[j]
+                copy_row(first.gram, j, warm.gram, j)
+        # stale: u and g must be computed from the data; fresh: nothing has moved since they were.
         stale, fresh, factored, at_minimum, done = True, True, False, False, False
         # eager: how often rows may still be released, all at once, before a minimum is reached.
-        eager, standstill, count = EAGER, 0, 0
-        while count < max_steps and standstill <= MAX_STANDSTILL and not done:
+        eager, zero_steps, count = MAX_EAGER_RELEASES, 0, 0
+        n_held, n_moves = classify(c, warm, trust, held, moves, to)
+        while count < max_steps and zero_steps <= MAX_ZERO_STEPS and not done:
             count += 1
             if stale and count > 1:
                 multiply(Zt, delta, u)
                 for i in range(n):
-                    u[i] += u0[i]
-            if count == 1:
-                n_held, n_moves = np.int64(0), np.int64(0)
-                for i in range(n):
-                    if state[i] == HELD and (abs(u[i] - c[i]) <= HOLD_TOL or trust) and n_held < q:
-                        held[n_held] = i
-                        n_held += 1
-                    elif (state[i] != QUADRATIC if u[i] > c[i] else state[i] != FLAT) and not trust:
-                        moves[n_moves], to[n_moves] = i, QUADRATIC if u[i] > c[i] else FLAT
-                        n_moves += 1
-            for e in range(n_moves):
-                i = moves[e]
-                if to[e] == QUADRATIC or state[i] == QUADRATIC:
-                    add_row(g, Z, i, 2.0 * (u[i] - y[i]) if to[e] == QUADRATIC else 2.0 * (y[i] - u[i]))
-                if to[e] == FLAT or state[i] == FLAT:
-                    add_to_gram(G, Z, i, -1.0 if to[e] == FLAT else 1.0)
-                    factored = False
-                state[i] = to[e]
+                    u[i] += problem.u0[i]
+            factored = not move_rows(problem, warm, moves, to, n_moves, g) and factored
             n_moves = np.int64(0)
             if stale:
                 for i in range(n):
                     du[i] = 2.0 * (u[i] - y[i]) if state[i] == QUADRATIC else 0.0
-                gradient(Zt, du, slope0, B, delta, g)
+                gradient(Zt, du, slope, problem.curvature, delta, g)
                 stale, fresh = False, True
             if not factored:
-                drifted = False
-                for j in range(q):
-                    largest[j] = max(largest[j], G[j, j])
-                    drifted = drifted or G[j, j] < DRIFTED * largest[j]
-                if drifted:
-                    # Most of G was subtracted again: what is left has lost too many digits.
-                    for j in range(q):
-                        copy_row(B, j, G, j)
-                    for i in range(n):
-                        if state[i] != FLAT:
-                            add_to_gram(G, Z, i, 1.0)
-                    for j in range(q):
-                        largest[j] = G[j, j]
-                factor(G, L, q)
+                factor_gram(problem, warm, L)
                 factored, n_solved = True, np.int64(0)
             for a in range(n_solved, n_held):
                 copy_row(Z, held[a], V, a)
@@ -421,22 +425,22 @@ def minimise(
             multiply(Zt, d, du)
             for a in range(n_held):
                 du[held[a]] = gap[a]
-            noise = 1e-15 * q * math.sqrt(dot(d, d))
+            noise = DIRECTION_TOL * q * math.sqrt(dot(d, d))
             step, passed, hold, reach, m = 1.0 if blind else np.inf, 0, -1, 0.0, 0
             # Without a kink the step is 1, and few steps are longer: look further only for those.
             while step > reach and not blind:
                 reach = 1.0 if reach == 0.0 else np.inf
-                m = look_ahead(du, noise, norms, c, u, state, reach, when, moves)
+                m = look_ahead(du, noise, problem.norms, c, u, state, reach, when, moves)
                 if curvature <= negligible:
                     # The minimum; what d still moves is rounding, and must not carry a row past its kink.
                     step, m = 1.0 if m == 0 else 0.0, 0
                     break
                 # d leads to the minimum of the current quadratic: the slope starts at minus the curvature.
                 step, passed, hold = exact_step(when, moves, m, -curvature, curvature, u, du, y, state)
-            if curvature * step > noticeable or step > ZERO_STEP:
-                standstill = 0
+            if curvature * step > noticeable or step > ZERO_STEP_TOL:
+                zero_steps = 0
             elif curvature > negligible:
-                standstill, eager = standstill + 1, 0
+                zero_steps, eager = zero_steps + 1, 0
 
             for j in range(q):
                 delta[j] += step * d[j]
@@ -457,83 +461,64 @@ def minimise(
                     held[n_held], lam[n_held] = hold, 0.0
                     n_held += 1
                 n_moves += 1
-            at_minimum = n_moves == 0 and (abs(step - 1.0) <= 1e-8 or curvature <= negligible)
-            if at_minimum and standstill == 0:
-                eager = EAGER
+            at_minimum = n_moves == 0 and (abs(step - 1.0) <= WHOLE_STEP_TOL or curvature <= negligible)
+            if at_minimum and zero_steps == 0:
+                eager = MAX_EAGER_RELEASES
             done = at_minimum and fresh and not blind
             stale, fresh = at_minimum, False
 
-        steps[line], converged[line] = count, done
+        minima.steps[line], minima.converged[line] = count, done
+        write_slopes(y, c, warm, held, n_held, lam, minima.slopes[line])
         for i in range(n):
-            states[line, i] = state[i]
-            slopes[line, i] = 2.0 * (u[i] - y[i]) if state[i] == QUADRATIC else 0.0
-            if c[i] > -np.inf:
-                slopes[line, i] = max(slopes[line, i], 0.0)
-        for a in range(n_held):
-            i = held[a]
-            slopes[line, i] = min(max(lam[a], 0.0), 2.0 * (c[i] - y[i]))
+            minima.states[line, i] = state[i]
         for j in range(q):
-            deltas[line, j] = delta[j]
+            minima.deltas[line, j] = delta[j]
         n_converged += done
     return n_converged
 
 
+@inner
+def weigh_residual(L, rho):
+    """rho <- v = G^-1 rho from the factor of G. Returns the decrement rho'v / 4 and the remainder."""
+    q = rho.shape[0]
+    remainder = forward(L, rho, q)
+    decrement = 0.25 * dot(rho, rho)
+    backward(L, rho, q)
+    return decrement, remainder
+
+
 @compiled
-def judge(
-    Zt,
-    norms,
-    y,
-    kinks,
-    B,
-    At,
-    root_weight,
-    Tt,
-    penalty,
-    largest_entries,
-    gammas,
-    states,
-    slopes,
-    factors,
-    columns,
-    values,
-    losses,
-    weak,
-):
+def evaluate_with_bound(problem, kinks, source, minima, evaluated):
     """Evaluate solutions of `minimise` (without a background slope) from the data, one line each.
 
-    columns <- the coefficients T gamma; values <- the objective there, with the penalty on their squares;
-    losses <- how far the minimum can lie below (see bound.py), unless weak <- True, when slopes must be
-    mended first. Returns how many are.
+    The slopes are checked by lambda_i >= |z_i||v| (see bounds.py). Returns how many lines are infeasible.
     """
+    y, Zt, norms = problem.y, problem.Zt, problem.norms
     q, n = Zt.shape
-    u, v, none = np.empty(n), np.empty(q), np.empty(q)
-    for j in range(q):
-        none[j] = 0.0
-    n_weak = 0
-    for line in range(gammas.shape[0]):
-        gamma, slope, L = gammas[line], slopes[line], factors[line]
+    u, v, n_infeasible = np.empty(n), np.empty(q), 0
+    for line in range(minima.deltas.shape[0]):
+        gamma, slopes, columns = minima.deltas[line], minima.slopes[line], evaluated.columns[line]
         extent, value = 0.0, 0.0
-        multiply(Tt, gamma, columns[line])
-        for j in range(columns.shape[1]):
-            b = columns[line, j]
-            extent += abs(b) * largest_entries[j]
-            value += penalty[j] * b * b
-        gradient(Zt, slope, none, B, gamma, v)
-        remainder = forward(L, v, q)
-        loss = 0.25 * dot(v, v)
-        backward(L, v, q)
+        multiply(source.Tt, gamma, columns)
+        for j in range(columns.shape[0]):
+            extent += abs(columns[j]) * source.largest[j]
+            value += source.penalty[j] * columns[j] * columns[j]
+        gradient(Zt, slopes, problem.slope[0], problem.curvature, gamma, v)
+        loss, remainder = weigh_residual(minima.factors[line], v)
         reach = math.sqrt(dot(v, v))
-        multiply(At, columns[line], u)
-        total, n_weak_rows = 0.0, 0
+        multiply(source.At, columns, u)
+        total, infeasible = 0.0, False
         for i in range(n):
-            at, c = u[i] * root_weight[i], kinks[line, i]
-            piece = piece_value(at, y[i], c)
+            at, c = u[i] * source.root_weight[i], kinks[line, i]
+            piece = pieces.value(at, y[i], c)
             value += piece
-            loss += piece + piece_conjugate(slope[i], y[i], c) - slope[i] * at
-            total += abs(slope[i])
-            n_weak_rows += states[line, i] != FLAT and c > -np.inf and slope[i] < reach * norms[i]
-        values[line], weak[line] = value, n_weak_rows > 0
-        n_weak += n_weak_rows > 0
+            loss += piece - pieces.support(at, y[i], c, slopes[i])
+            total += abs(slopes[i])
+            sloped = minima.states[line, i] != FLAT and c > -np.inf
+            infeasible |= sloped and slopes[i] < reach * norms[i]
         size = math.sqrt(dot(gamma, gamma))
-        losses[line] = max(loss, 0.0) + allow(n, value, q, extent, total, remainder, size)
-    return n_weak
+        slack = bounds.allowance(n, value, q, extent, total, remainder, size)
+        evaluated.values[line], evaluated.losses[line] = value, max(loss, 0.0) + slack
+        evaluated.infeasible[line] = infeasible
+        n_infeasible += infeasible
+    return n_infeasible

@@ -1,73 +1,53 @@
-"""The rows of a problem in working coordinates: weights absorbed, columns scaled, near-dependence removed.
-
-A weighted sample is an unweighted one whose row, outcome and kink are multiplied by sqrt(w). With
-
-    z_i = sqrt(w_i) [x_i, 1] T,   y'_i = sqrt(w_i) y_i / s,   coefficients = s T gamma,   max |y'_i| near 1,
-
-the surrogate is s^2 times an unweighted surrogate in gamma. T scales the columns to unit length; only where
-columns are nearly dependent it also whitens them, and drops the directions that are rounding noise. The
-engines see nothing else.
-"""
+"""The rows of data in memory in working coordinates; nothing of the size of X is kept."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
-from typing import Any
+from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from rectifit._typing import Index, Matrix, Selection, Vector
+from rectifit.bounds import allowance, solve_gram
 from rectifit.checks import row_blocks
-from rectifit.problem import Problem
-from rectifit.surrogate import bound
+from rectifit.coordinates import Coordinates, find_coordinates
+from rectifit.data.problem import Problem
 
-__all__ = ["WorkingRows"]
+__all__ = ["SparseRows", "WorkingRows", "working_rows"]
 
-# Columns are whitened when a pivot of their correlation matrix falls below this.
-WELL_CONDITIONED = 1e-6
-# A Gram matrix shows nothing below this share of its largest eigenvalue: magnify, and look again.
-RESOLVED = 1e-14
-# A direction whose eigenvalue is below this after magnification is rounding noise.
-NOISE = 1e-12
+# T'(A'A)T keeps its digits while T magnifies no column by more than this.
+MAX_MAGNIFICATION = 1e3
+
+
+def working_rows(problem: Problem) -> WorkingRows:
+    """The rows of a problem, dense or sparse."""
+    return SparseRows(problem) if problem.loaded().is_sparse else WorkingRows(problem)
 
 
 class WorkingRows:
-    """Rows z_i and outcomes y'_i of a problem; nothing of the size of X is kept.
+    """Rows z_i and outcomes v_i of a problem (see `rectifit.coordinates`).
 
     Attributes
     ----------
-    y : outcomes y'
-    scale : s, a power of two, so that scaling back is exact
-    T : (n_columns, n_directions), from working coordinates to coefficients over s, the intercept last
+    y : outcomes v
     largest : largest |sqrt(w_i) x_ij| of every column
     penalty : alpha for every coefficient, 0 for the intercept
-    gram, cross, ridge : Z'Z, Z'y' and T' diag(penalty) T
-    norms : length of every z_i
+    gram, cross, ridge : Z'Z, Z'v and T' diag(penalty) T
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.root_weight = None if problem.sample_weight is None else problem.root_weight
-        weighted = problem.root_weight * problem.y
-        top = float(np.abs(weighted).max())
-        self.scale = 2.0 ** math.ceil(math.log2(top)) if top > 0.0 else 1.0
-        self.y: Vector = weighted / self.scale
-        self.penalty = np.full(self.n_columns, problem.alpha)
-        self.penalty[problem.n_features :] = 0.0
+        self.data = problem.loaded()
+        self.root_weight = self.data.root_weight if problem.is_weighted else None
+        self.scale = self.data.outcomes.scale
+        self.y: Vector = self.data.root_weight * self.data.y / self.scale
+        self.penalty = problem.penalty
         self.largest = self._largest()
-        self._set_diagonal(1.0 / np.where(self.largest > 0.0, self.largest, 1.0))
-        gram = self._gram()
-        lengths = np.sqrt(np.diag(gram + self.ridge))
-        shrink = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
-        self._set_diagonal(np.diag(self.T) * shrink)
-        self.gram = gram * np.outer(shrink, shrink)
-        if self._smallest_pivot() < WELL_CONDITIONED:
-            self._whiten()
-        self.norms: Vector = np.empty(self.n_rows)
-        self.cross: Vector = np.zeros(self.n_directions)
-        self._measure_rows()
+        unit = 1.0 / np.where(self.largest > 0.0, self.largest, 1.0)
+        first = Coordinates.from_diagonal(unit, unit, self.scale, problem.fit_intercept)
+        self.coordinates, self.gram = find_coordinates(
+            self.largest, self._gram(first), self.penalty, self.scale, problem.fit_intercept, self._gram
+        )
+        self.ridge = self.coordinates.ridge(self.penalty)
 
     @property
     def n_rows(self) -> int:
@@ -75,17 +55,47 @@ class WorkingRows:
 
     @property
     def n_directions(self) -> int:
-        return int(self.T.shape[1])
+        return self.coordinates.n_directions
 
     @property
     def n_columns(self) -> int:
         """Coefficients, the intercept included."""
-        return self.problem.n_features + int(self.problem.fit_intercept)
+        return self.coordinates.n_columns
+
+    @property
+    def T(self) -> Matrix:
+        """From working coordinates to coefficients over the scale."""
+        return self.coordinates.T
+
+    @cached_property
+    def total(self) -> float:
+        """sum v^2."""
+        return float(self.y @ self.y)
+
+    @cached_property
+    def norms(self) -> Vector:
+        """Length of every z_i."""
+        norms = np.empty(self.n_rows)
+        for block in self._passes():
+            Z = self.rows(block)
+            norms[block] = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        return norms
+
+    @cached_property
+    def cross(self) -> Vector:
+        """Z'v."""
+        weighted = self.y if self.root_weight is None else self.y * self.root_weight
+        b = np.append(self.data.transposed_product(weighted), weighted.sum())
+        return np.asarray(b[: self.n_columns] @ self.T)
+
+    def least_squares(self) -> Vector:
+        """The linear least-squares fit, ridge included."""
+        return solve_gram(self.gram + self.ridge, self.cross)
 
     def columns(self, select: Selection) -> Matrix:
         """The selected rows as given, with a column of ones for the intercept, in a new float64 array."""
-        X = self._dense(select)
-        A = np.empty((X.shape[0], self.n_columns))
+        X = self.data.dense(select)
+        A = np.empty((X.shape[0], X.shape[1] + int(self.problem.fit_intercept)))
         A[:, : X.shape[1]] = X
         A[:, X.shape[1] :] = 1.0
         return A
@@ -97,44 +107,31 @@ class WorkingRows:
             A *= self.root_weight[select, None]
         return A
 
-    def rows(self, select: Selection) -> Matrix:
+    def rows(self, select: Selection, coordinates: Coordinates | None = None) -> Matrix:
         """The selected rows z_i, one per line, in a new array."""
+        coordinates = coordinates or self.coordinates
         Z = self.weighted_columns(select)
-        if self._diagonal is None:
-            return Z @ self.T
-        Z *= self._diagonal
+        if coordinates.diagonal is None:
+            return np.asarray(Z @ coordinates.T)
+        Z *= coordinates.diagonal
         return Z
 
     def preactivation(self, gamma: Vector) -> Vector:
-        """Z gamma, evaluated through the coefficients: one pass over X as it is."""
+        """Z gamma, evaluated through the coefficients: one product with X as it is."""
         b = self.T @ gamma
         p = self.problem.n_features
-        u = self.problem.preactivation(b[:p], float(b[p:].sum()))
+        u = self.data.preactivation(b[:p], float(b[p:].sum()))
         return u if self.root_weight is None else u * self.root_weight
 
-    def sweep(self, gamma: Vector, slope_of: Callable[[slice, Vector], Vector]) -> tuple[Vector, Vector]:
-        """u = Z gamma and Z'slopes in one pass; slope_of gives the slopes of a block from its u."""
-        b, p = self.T @ gamma, self.problem.n_features
-        u = np.empty(self.n_rows)
-        total = np.zeros(self.n_columns)
-        for block in self._passes():
-            X = self.problem.X[block].astype(np.float64, copy=False)
-            u[block] = X @ b[:p]
-            u[block] += b[p:].sum()
-            if self.root_weight is not None:
-                u[block] *= self.root_weight[block]
-            slopes = slope_of(block, u[block])
-            if self.root_weight is not None:
-                slopes = slopes * self.root_weight[block]
-            total[:p] += slopes @ X
-            total[p:] += slopes.sum()
-        return u, total @ self.T
-
-    def gram_of(self, index: Index, sign: Vector | None = None) -> tuple[Matrix, Vector]:
-        """Z'SZ and Z'Sy' over these rows, S the diagonal of their signs, block by block."""
-        gram, cross = np.zeros((self.n_directions, self.n_directions)), np.zeros(self.n_directions)
-        for block in row_blocks(index.size, self.n_columns):
-            Z = self.rows(index[block])
+    def gram_of(
+        self, index: Index, sign: Vector | None = None, coordinates: Coordinates | None = None
+    ) -> tuple[Matrix, Vector]:
+        """Z'SZ and Z'Sv over these rows, S the diagonal of their signs, block by block."""
+        coordinates = coordinates or self.coordinates
+        q = coordinates.n_directions
+        gram, cross = np.zeros((q, q)), np.zeros(q)
+        for block in row_blocks(index.size, coordinates.n_columns):
+            Z = self.rows(index[block], coordinates)
             signed = Z if sign is None else Z * sign[block, None]
             gram += signed.T @ Z
             cross += self.y[index[block]] @ signed
@@ -143,67 +140,62 @@ class WorkingRows:
     def allowance(
         self, value: float, gamma: Vector, columns: Vector, slopes: Vector, remainder: float
     ) -> float:
-        """What the dual bound gives away at this point (see bound.py)."""
+        """What the dual bound gives up for rounding at this point (see `rectifit.bounds`)."""
         extent, total = float(np.abs(columns) @ self.largest), float(np.abs(slopes).sum())
         size = float(np.linalg.norm(gamma))
-        return bound.allowance(self.n_rows, value, self.n_directions, extent, total, remainder, size)
+        return float(allowance(self.n_rows, value, self.n_directions, extent, total, remainder, size))
 
-    def from_coefficients(self, beta: Vector, intercept: float) -> Vector:
-        """Working coordinates whose coefficients are nearest to the given ones."""
-        b = (np.append(beta, intercept) if self.problem.fit_intercept else beta) / self.scale
-        if self._diagonal is not None:
-            return b / self._diagonal
-        return np.asarray(np.linalg.lstsq(self.T, b, rcond=None)[0])
-
-    def _set_diagonal(self, diagonal: Vector) -> None:
-        self._set_map(np.diag(diagonal), diagonal)
-
-    def _set_map(self, T: Matrix, diagonal: Vector | None = None) -> None:
-        self.T = T
-        self._diagonal = diagonal
-        penalised = np.sqrt(self.penalty)[:, None] * T
-        self.ridge: Matrix = penalised.T @ penalised
+    def _gram(self, coordinates: Coordinates) -> Matrix:
+        """Z'Z over all rows."""
+        return self.gram_of(np.arange(self.n_rows), None, coordinates)[0]
 
     def _largest(self) -> Vector:
-        largest = np.zeros(self.n_columns)
-        for block in row_blocks(*self.problem.X.shape):
+        largest = np.zeros(self.problem.n_columns)
+        for block in self._passes():
             np.maximum(largest, np.abs(self.weighted_columns(block)).max(axis=0), out=largest)
         return largest
 
-    def _gram(self) -> Matrix:
-        """Z'Z over all rows."""
-        return self.gram_of(np.arange(self.n_rows))[0]
-
-    def _measure_rows(self) -> None:
-        """Fill in norms and cross."""
-        for block in row_blocks(*self.problem.X.shape):
-            Z = self.rows(block)
-            self.norms[block] = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-            self.cross += self.y[block] @ Z
-
-    def _dense(self, select: Selection) -> npt.NDArray[np.floating[Any]]:
-        rows: npt.NDArray[np.floating[Any]] = self.problem.X[select]
-        return rows
-
-    def _passes(self) -> Iterable[slice]:
+    def _passes(self) -> list[slice]:
         """Blocks of rows for one pass over X."""
-        return row_blocks(*self.problem.X.shape)
+        return list(row_blocks(self.n_rows, self.problem.n_features))
 
-    def _smallest_pivot(self) -> float:
-        try:
-            return float(np.diag(np.linalg.cholesky(self.gram + self.ridge)).min() ** 2)
-        except np.linalg.LinAlgError:
-            return 0.0
 
-    def _whiten(self) -> None:
-        """Turn T until Z'Z + ridge is near the identity; in rounds, as a Gram matrix squares conditions."""
-        for attempt in range(5):
-            values, vectors = np.linalg.eigh(self.gram + self.ridge)
-            if values[-1] <= 0.0:
-                return
-            keep = values > (NOISE * values[-1] if attempt > 0 else -np.inf)
-            if attempt > 0 and keep.all() and values[0] > 0.1 * values[-1]:
-                return
-            stretch = 1.0 / np.sqrt(np.maximum(values[keep], RESOLVED * values[-1]))
-            self._set_map(self.T @ (vectors[:, keep] * stretch))
-            self.gram = self._gram()
+class SparseRows(WorkingRows):
+    """Keeps the rows sqrt(w_i) [x_i, 1] as CSR, columns of size 1; only rows asked for become dense."""
+
+    def __init__(self, problem: Problem) -> None:
+        from scipy.sparse import diags_array, hstack
+
+        A = problem.X
+        if problem.fit_intercept:
+            A = hstack([A, np.ones((problem.n_samples, 1))], format="csr")
+        if problem.is_weighted:
+            A = diags_array(problem.root_weight) @ A
+        maxima = np.asarray(abs(A).max(axis=0).toarray(), dtype=np.float64).ravel()
+        self._maxima = np.where(maxima > 0.0, maxima, 1.0)
+        self._A = (A @ diags_array(1.0 / self._maxima)).tocsr()
+        self._lengths = np.sqrt(self._A.power(2).sum(axis=0))
+        super().__init__(problem)
+
+    def gram_of(
+        self, index: Index, sign: Vector | None = None, coordinates: Coordinates | None = None
+    ) -> tuple[Matrix, Vector]:
+        """Z'SZ and Z'Sv over these rows, from A'SA while that is exact enough."""
+        coordinates = coordinates or self.coordinates
+        T = coordinates.T * self._maxima[:, None]
+        if float(np.abs(T * self._lengths[:, None]).max()) > MAX_MAGNIFICATION:
+            return super().gram_of(index, sign, coordinates)
+        A = self._A if index.size == self.n_rows else self._A[index]
+        signed = A if sign is None else A.multiply(sign[:, None]).tocsr()
+        return T.T @ (signed.T @ A).toarray() @ T, (self.y[index] @ signed) @ T
+
+    @cached_property
+    def norms(self) -> Vector:
+        """Length of every z_i."""
+        diagonal = self.coordinates.diagonal
+        if diagonal is None:
+            return np.concatenate([np.linalg.norm(self.rows(block), axis=1) for block in self._passes()])
+        return np.asarray(np.sqrt(self._A.power(2) @ np.square(self._maxima * diagonal)))
+
+    def _largest(self) -> Vector:
+        return np.asarray(self._maxima * (self._lengths > 0.0))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from typing import Any, Protocol
 
@@ -10,19 +9,25 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifit._typing import Mask, Vector
+from rectifit.bounds import allowance
 from rectifit.checks import check_active, check_start
-from rectifit.problem import Problem
-from rectifit.surrogate.bound import allowance, solve_gram
+from rectifit.data.problem import Problem
+from rectifit.routing import is_small
+from rectifit.surrogate.rows import working_rows
 from rectifit.surrogate.solution import Answers, SurrogateSolution
-from rectifit.surrogate.sparse import working_rows
 
-__all__ = ["SurrogateSolver", "solve_surrogate"]
+__all__ = ["ENGINES", "SurrogateSolver", "solve_surrogate"]
 
-# Up to this many entries of X all rows go through the compiled kernel at every step.
-SMALL = 250_000
+ENGINES = ("auto", "compiled", "near_far")
+# Share of the value. A bound that loses more is compared with the one that needs no solver.
+LOOSE_BOUND = 1e-9
 
 
-class Engine(Protocol):
+class RowEngine(Protocol):
+    """Minimises surrogates of rows in memory, in working units."""
+
+    batch: int
+
     def restart(self, gamma: Vector) -> None: ...
 
     def solve(self, actives: Mask) -> Answers: ...
@@ -37,9 +42,9 @@ class SurrogateSolver:
     Parameters
     ----------
     problem : Problem
-    engine : {"auto", "compiled", "array"}, default="auto"
-        "compiled" copies the data and runs every step in compiled code; "array" leaves X where it is and
-        passes over it with BLAS. "auto" takes the first for small problems.
+    engine : {"auto", "compiled", "near_far"}, default="auto"
+        "compiled" copies the data and runs every step in compiled code; "near_far" leaves X where it is and
+        multiplies it by BLAS. "auto" takes the first for small problems.
 
     Attributes
     ----------
@@ -49,7 +54,7 @@ class SurrogateSolver:
     Examples
     --------
     >>> import numpy as np
-    >>> from rectifit.problem import Problem
+    >>> from rectifit import Problem
     >>> solver = SurrogateSolver(Problem.from_data([[1.0], [2.0], [3.0]], [1.0, 2.0, 6.0]))
     >>> solution = solver.solve(np.array([True, True, True]))
     >>> round(float(solution.beta[0]), 6), round(solution.intercept, 6)
@@ -57,24 +62,23 @@ class SurrogateSolver:
     """
 
     def __init__(self, problem: Problem, engine: str = "auto") -> None:
-        if engine not in ("auto", "compiled", "array"):
-            raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'array'")
+        if engine not in ENGINES:
+            raise ValueError(f"engine is {engine!r}; it must be one of {', '.join(map(repr, ENGINES))}")
         self.problem = problem
         self.rows = working_rows(problem)
         if engine == "auto":
-            engine = "compiled" if problem.n_samples * problem.n_features <= SMALL else "array"
+            engine = "compiled" if is_small(problem.n_samples, problem.n_features) else "near_far"
         # Imported here: numba takes longer to load than everything else together.
-        self._engine: Engine
+        self._engine: RowEngine
         if engine == "compiled":
-            from rectifit.surrogate.compiled import BATCH, CompiledEngine
+            from rectifit.surrogate.compiled import CompiledEngine
 
             self._engine = CompiledEngine(self.rows)
-            self.batch = BATCH
         else:
-            from rectifit.surrogate.array import ArrayEngine
+            from rectifit.surrogate.resident import ResidentEngine
 
-            self._engine = ArrayEngine(self.rows)
-            self.batch = 1
+            self._engine = ResidentEngine(self.rows)
+        self.batch = self._engine.batch
 
     def solve(self, active: npt.ArrayLike, start: Any = None) -> SurrogateSolution:
         """Minimise F_I for the active set given as a mask; entries at y <= 0 are ignored.
@@ -93,7 +97,7 @@ class SurrogateSolver:
         """Minimise one surrogate after another, in one call: one mask per line, one solution for each."""
         masks = check_active(actives, self.problem.n_samples) & self.problem.positive
         if start is not None:
-            self._engine.restart(self.rows.from_coefficients(*check_start(start, self.problem)))
+            self._engine.restart(self.rows.coordinates.from_coefficients(*check_start(start, self.problem)))
         # The same question twice in a row, as sorting asks it below the positive outcomes, has one answer.
         lines = [mask.tobytes() for mask in masks]
         new = [e for e in range(len(lines)) if e == 0 or lines[e] != lines[e - 1]]
@@ -103,27 +107,6 @@ class SurrogateSolver:
         )
         solutions = self._on_user_scale(masks, answers)
         return [solutions[bisect_right(new, e) - 1] for e in range(len(lines))]
-
-    def least_squares(self) -> tuple[Vector, float]:
-        """Coefficients and intercept of the linear least-squares fit, ridge included."""
-        rows = self.rows
-        return self.coefficients(solve_gram(rows.gram + rows.ridge, rows.cross))
-
-    def random_direction(self, rng: np.random.Generator) -> tuple[Vector, float]:
-        """Coefficients of a random direction, uniform where all columns have the same length.
-
-        Of lengths it has that of y: |X beta + intercept| is about |y|, over weighted samples.
-        """
-        rows = self.rows
-        gamma = rng.standard_normal(rows.n_directions)
-        size = math.sqrt(float(gamma @ rows.gram @ gamma))
-        length = float(np.linalg.norm(rows.y))
-        return self.coefficients(gamma * (length / size if size > 0.0 else 1.0))
-
-    def coefficients(self, gamma: Vector) -> tuple[Vector, float]:
-        """Coefficients and intercept of a point in working coordinates."""
-        b, p = self.rows.T @ (gamma * self.rows.scale), self.problem.n_features
-        return b[:p], float(b[p:].sum())
 
     def _on_user_scale(self, masks: Mask, answers: Answers) -> list[SurrogateSolution]:
         # The scale is a power of two, so multiplying by it is exact.
@@ -141,8 +124,8 @@ class SurrogateSolver:
             )
         ):
             bound = (value - loss) * scale * scale if converged else 0.0
-            if not (converged and loss <= 1e-9 * value):
-                bound = max(bound, self._floor(masks[e]))
+            if not (converged and loss <= LOOSE_BOUND * value):
+                bound = max(bound, self._bound_without_solver(masks[e]))
             intercept = float(columns[e, p]) if self.problem.fit_intercept else 0.0
             solutions.append(
                 SurrogateSolution(
@@ -168,8 +151,8 @@ class SurrogateSolver:
                 filled[occupied] = found
         return answers
 
-    def _floor(self, active: Mask) -> float:
-        """A bound without any solver: samples that are not active cost at least w y^2, wherever u is."""
+    def _bound_without_solver(self, active: Mask) -> float:
+        """Samples that are not active cost at least w y^2, wherever u is."""
         kinked = (self.problem.root_weight * self.problem.y)[~active]
         least = float(kinked @ kinked)
         return least - allowance(kinked.size, least)

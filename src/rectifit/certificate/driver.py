@@ -1,0 +1,219 @@
+"""From data and a fit to a proof: which searches are made, and what they say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rectifit import routing
+from rectifit._typing import Vector
+from rectifit.certificate.arrangement import least_in_plane
+from rectifit.certificate.best_first import Control
+from rectifit.certificate.box import Box
+from rectifit.certificate.branching import SignSearch
+from rectifit.certificate.cone_kernel import is_compiled
+from rectifit.certificate.cones import ConeSearch
+from rectifit.certificate.envelope import OFF, ON
+from rectifit.certificate.incumbent import Incumbent
+from rectifit.certificate.presolve import reduce_rows
+from rectifit.certificate.proof import ProofResult
+from rectifit.certificate.tighten import can_shrink
+from rectifit.clock import Clock
+from rectifit.data.problem import Point, RowPoint
+from rectifit.fit import relative_gap
+from rectifit.surrogate.engine import Engine, Minimum
+from rectifit.surrogate.majorise import majorise
+from rectifit.tolerances import SUM_TOL, ZERO_OBJECTIVE_TOL
+
+__all__ = ["Driver", "Listener"]
+
+# Steps of the iterative method from one candidate, and the share of the objective at which they end.
+POLISH_STEPS = 50
+POLISH_TOL = 1e-10
+# Seconds between two reports.
+REPORT_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Where a proof reports to: minima of surrogates that it met, and a line of progress."""
+
+    record: Callable[[Minimum], None] = lambda _: None
+    note: Callable[[str, int], None] = lambda _, __: None
+
+
+class Driver:
+    """Chooses and runs the searches, and keeps incumbent, bound and history.
+
+    Parameters
+    ----------
+    engine : Engine
+        With rows in memory; polishes candidates.
+    best : Point
+        The fit in question.
+    gap : float
+        The gap down to which the proof goes.
+    lower_bound : float
+        What is known already.
+    clock : Clock
+    n_threads : int, default=1
+    box : float, optional
+        Prove it for coefficients up to this size on the standardised scale only.
+    budget : float, optional
+        Seconds, beside the clock.
+    listener : Listener, optional
+
+    Attributes
+    ----------
+    lower_bound : what is proved
+    best : the best point known
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        best: Point,
+        gap: float,
+        lower_bound: float,
+        clock: Clock,
+        *,
+        n_threads: int = 1,
+        box: float | None = None,
+        budget: float = np.inf,
+        listener: Listener | None = None,
+    ) -> None:
+        self.problem, self.lower_bound = engine.problem, lower_bound
+        self._engine, self._gap, self._clock, self._box = engine, gap, clock, box
+        self._listener = listener or Listener()
+        self._deadline = time.perf_counter() + budget
+        self._began, self._reported = clock.seconds, -np.inf
+        self._history: list[tuple[float, float, float]] = []
+        self.reduced = reduce_rows(self.problem)
+        start = self.problem.evaluate(best.beta, best.intercept)
+        self.incumbent = Incumbent(self.problem, self.reduced, start, self._polish)
+        self._control = Control(self._cutoff, self.incumbent.offer, self._is_over, self._report, n_threads)
+        self.search: SignSearch | ConeSearch = SignSearch(self.reduced, self._control, self._reach())
+
+    @property
+    def best(self) -> RowPoint:
+        return self.incumbent.best
+
+    def run(self, may_compile: bool = True) -> bool:
+        """Search; True if the gap was closed, False if the time was up before."""
+        # Many small matrices: BLAS threads would only wait for each other.
+        from threadpoolctl import threadpool_limits
+
+        try:
+            with threadpool_limits(1):
+                return self._prove(may_compile)
+        finally:
+            self._keep_bound()
+
+    def result(self, status: str) -> ProofResult:
+        """What was proved."""
+        kind, counts = self.search.kind, self.reduced.counts
+        n_active = int(counts[kind == ON].sum())
+        n_inactive = int(counts[kind == OFF].sum()) + self.reduced.n_zero
+        return ProofResult(
+            status,
+            self._box,
+            self.search.n_nodes,
+            self._clock.seconds - self._began,
+            n_active,
+            n_inactive,
+            self.problem.n_samples - n_active - n_inactive,
+            tuple(self._history),
+        )
+
+    def _prove(self, may_compile: bool) -> bool:
+        if self.lower_bound >= self.reduced.objective(self._cutoff()) or self._solve_plane():
+            return True
+        signs, by_directions = self.search, self._can_search_directions(may_compile)
+        assert isinstance(signs, SignSearch)
+        low_signal = routing.is_low_signal(self.best.objective, self.problem.null_objective)
+        if by_directions and low_signal:
+            return self._search_directions()
+        if signs.start():
+            return True
+        if by_directions and routing.has_very_few_directions(self.reduced.Z.shape[1]):
+            return self._search_directions()
+        return signs.run()
+
+    def _can_search_directions(self, may_compile: bool) -> bool:
+        """Whether a search over directions is possible, and signs alone lead nowhere."""
+        n_positive = int((self.reduced.y > 0.0).sum())
+        few = routing.has_few_directions(self.reduced.Z.shape[1], n_positive)
+        is_ready = may_compile or is_compiled()
+        return self._box is None and few and is_ready and not can_shrink(self.reduced.Z)
+
+    def _search_directions(self) -> bool:
+        self._keep_bound()
+        reduced, best = self.reduced, self.best
+        along = reduced.from_coefficients(best.beta, best.intercept)
+        self.search = ConeSearch(reduced.Z, reduced.y, reduced.ridge, along, self._control)
+        return self.search.run()
+
+    def _solve_plane(self) -> bool:
+        """Two coefficients and not too many samples need no search."""
+        if not routing.is_planar(*self.reduced.Z.shape):
+            return False
+        value, b = least_in_plane(self.reduced.Z, self.reduced.y, self.reduced.ridge)
+        self.incumbent.offer(b)
+        # The minimum itself, but for the rounding of a few sums over the samples.
+        lowest = value - SUM_TOL * (value + float(self.reduced.y @ self.reduced.y))
+        self.lower_bound = max(self.lower_bound, self.reduced.objective(lowest))
+        return True
+
+    def _reach(self) -> Vector | None:
+        """The largest |u| of every row within the box, in reduced units."""
+        if self._box is None:
+            return None
+        box = Box.around(self.problem, self._box)
+        size = box.measure(self.best.beta, self.best.intercept)
+        if size > self._box:
+            raise ValueError(
+                f"box is {self._box:g}, but the fit in question has a standardised coefficient of size "
+                f"{size:.4g}; the box must be at least as large"
+            )
+        # Against rounding.
+        return box.reach(self.reduced.rows) * self.reduced.roots * (1.0 + 1e-9)
+
+    def _cutoff(self) -> float:
+        """The value down to which a proof must reach."""
+        objective = self.best.objective
+        room = max(self._gap, SUM_TOL) * objective
+        room += ZERO_OBJECTIVE_TOL * self.problem.null_objective
+        return self.reduced.value(objective - room)
+
+    def _is_over(self) -> bool:
+        return time.perf_counter() >= self._deadline or self._clock.is_over()
+
+    def _polish(self, start: RowPoint) -> RowPoint:
+        """The best point of the iterative method from a candidate."""
+        best: Point = start
+        for minimum in majorise(self._engine, start, POLISH_STEPS, POLISH_TOL):
+            self._listener.record(minimum)
+            if minimum.point.objective < best.objective:
+                best = minimum.point
+        return best if isinstance(best, RowPoint) else self.problem.evaluate(best.beta, best.intercept)
+
+    def _keep_bound(self) -> None:
+        found = self.reduced.objective(self.search.lower_bound)
+        self.lower_bound = max(self.lower_bound, found)
+
+    def _report(self) -> None:
+        now = time.perf_counter()
+        if now - self._reported < REPORT_SECONDS:
+            return
+        self._reported = now
+        self._keep_bound()
+        objective, bound = self.best.objective, self.lower_bound
+        row = (self._clock.seconds, objective, bound)
+        if not self._history or self._history[-1][1:] != row[1:]:
+            self._history.append(row)
+        gap = relative_gap(objective, bound)
+        text = f"objective {objective:.6g}, bound {bound:.6g}, gap {gap:.2%}, {self.search.n_open:,} open"
+        self._listener.note(text, self.search.n_nodes)

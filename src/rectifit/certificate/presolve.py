@@ -1,0 +1,99 @@
+"""Exact reductions of the data: the same minima from fewer rows, in whitened coordinates.
+
+Samples without weight, and zero rows of a model without intercept (u = 0 whatever the coefficients), are
+constants. Samples with the same row share their u, and with W the sum of their weights and m the weighted
+mean of their y
+
+    sum_j w_j (max(0, u) - y_j)^2 = W (max(0, u) - m)^2 + sum_j w_j (y_j - m)^2
+
+is one sample of weight W and outcome m, and a constant. Weights are then absorbed and columns scaled as
+everywhere (surrogate/rows.py), and the coordinates turned so that all rows and the ridge together have the
+Gram matrix 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+
+from rectifit._typing import Matrix, Vector
+from rectifit.data.problem import Problem
+from rectifit.surrogate.rows import WorkingRows
+
+__all__ = ["Reduced", "reduce_rows"]
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """Rows Z, outcomes y and ridge in whitened coordinates; L = unit * (their objective) + constant.
+
+    rows are those of X that are left, and a u of theirs is `roots` times as large here; counts says how many
+    samples each stands for, n_zero how many have u = 0 whatever the coefficients.
+    """
+
+    problem: Problem
+    Z: Matrix
+    y: Vector
+    ridge: Matrix
+    to_coefficients: Matrix
+    unit: float
+    constant: float
+    rows: Matrix
+    roots: Vector
+    counts: npt.NDArray[np.intp]
+    n_zero: int
+
+    def objective(self, value: float) -> float:
+        """From reduced units to the user's."""
+        return self.unit * value + self.constant
+
+    def value(self, objective: float) -> float:
+        """From the user's units to reduced ones."""
+        return (objective - self.constant) / self.unit
+
+    def from_coefficients(self, beta: Vector, intercept: float) -> Vector:
+        """The point nearest to these coefficients."""
+        b = np.append(beta, intercept) if self.problem.fit_intercept else beta
+        return np.asarray(np.linalg.lstsq(self.to_coefficients, b, rcond=None)[0])
+
+    def coefficients(self, b: Vector) -> tuple[Vector, float]:
+        """Coefficients and intercept of a point."""
+        columns, p = self.to_coefficients @ b, self.problem.n_features
+        return columns[:p], float(columns[p:].sum())
+
+
+def reduce_rows(problem: Problem) -> Reduced:
+    """Merge and drop rows, and whiten what is left."""
+    X = problem.dense()
+    w = np.square(problem.root_weight)
+    keep = w > 0.0
+    if not problem.fit_intercept:
+        keep &= X.any(axis=1)
+    constant = float(np.square((problem.root_weight * problem.y)[~keep]).sum())
+    n_zero = int(np.count_nonzero(~keep & (w > 0.0)))
+    if not keep.any():
+        q = problem.n_features + int(problem.fit_intercept)
+        nothing = np.zeros((0, q)), np.zeros(0), np.zeros((q, q)), np.eye(q)
+        empty = np.zeros((0, problem.n_features)), np.zeros(0), np.zeros(0, dtype=np.intp)
+        return Reduced(problem, *nothing, 1.0, constant, *empty, n_zero)
+    rows, group = np.unique(X[keep].astype(np.float64), axis=0, return_inverse=True)
+    group = group.ravel()
+    weight = np.bincount(group, w[keep], minlength=len(rows))
+    mean = np.bincount(group, (w * problem.y)[keep], minlength=len(rows)) / weight
+    constant += float(w[keep] @ np.square(problem.y[keep] - mean[group]))
+    merged = Problem.from_data(
+        rows, mean, sample_weight=weight, fit_intercept=problem.fit_intercept, alpha=problem.alpha
+    )
+    working = WorkingRows(merged)
+    L = np.linalg.cholesky(working.gram + working.ridge)
+    Z = np.ascontiguousarray(solve_triangular(L, working.rows(slice(None)).T, lower=True).T)
+    turn = solve_triangular(L, np.eye(len(L)), lower=True)
+    ridge = turn @ working.ridge @ turn.T
+    scale = working.scale
+    back = working.T @ turn.T * scale
+    counts = np.bincount(group, minlength=len(rows))
+    roots = np.sqrt(weight) / scale
+    return Reduced(problem, Z, working.y, ridge, back, scale**2, constant, rows, roots, counts, n_zero)

@@ -1,0 +1,215 @@
+"""Blocks of rows, and how a pass over them runs.
+
+A pass is `data.reduce(task)`: `task` is called with every block and returns a summary, and summaries are
+merged, always in the same order. Tasks and summaries are plain picklable objects whose size does not depend
+on the number of rows, so a pass can run on threads, in other processes or on other machines, and only
+summaries travel.
+
+Tasks use only those array functions that the Python array API standard has, under its names, from `block.xp`:
+NumPy or `array_api_compat`. A block of another library overrides `xp` and the methods that make, read or move
+arrays, and all tasks work on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import reduce as fold
+from threading import Event
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+
+from rectifit._typing import Vector
+from rectifit.data.workspace import Workspace
+
+__all__ = ["Block", "Mergeable", "S", "Total", "blas_threads", "merge_all", "run_blocks"]
+
+# Numbers of X in a piece of a block, which stays in the processor's cache.
+PIECE_NUMBERS = 1 << 19
+
+
+class Mergeable(Protocol):
+    """What a task returns for a block."""
+
+    def merge(self, other: Self) -> Self:
+        """The summary of both blocks."""
+        ...
+
+
+S = TypeVar("S", bound=Mergeable)
+
+
+@dataclass(frozen=True)
+class Total:
+    """A summary that is added up: a number or an array."""
+
+    value: Any
+
+    def merge(self, other: Total) -> Total:
+        """The sum over both blocks."""
+        return Total(self.value + other.value)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some consecutive rows in NumPy arrays; X is None in a pass that needs only outcomes and weights.
+
+    `kept` is the memory of a `Workspace`, which blocks that follow each other can share.
+    """
+
+    X: Any
+    y: Any
+    w: Any
+    start: int
+    kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def xp(self) -> Any:
+        """The namespace of the arrays."""
+        return np
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.y.shape[0])
+
+    def pieces(self, n_beside: int = 0) -> Iterator[Block]:
+        """The block in parts that stay in the processor's cache, with so many numbers per row beside X."""
+        size = self.n_rows if self.X is None else self.piece_numbers // (self.X.shape[1] + n_beside)
+        size = max(size, 1)
+        for begin in range(0, self.n_rows, size):
+            end = min(begin + size, self.n_rows)
+            yield replace(
+                self,
+                X=None if self.X is None else self.X[begin:end],
+                y=self.y[begin:end],
+                w=None if self.w is None else self.w[begin:end],
+                start=self.start + begin,
+            )
+
+    @property
+    def piece_numbers(self) -> int:
+        """Numbers of X in a piece."""
+        return PIECE_NUMBERS
+
+    def workspace(self) -> Workspace:
+        """Memory for the pieces of the block."""
+        return Workspace(self.empty, self.kept)
+
+    def matrix(self, space: Workspace) -> Any:
+        """Rows sqrt(w) x in float64: X itself if it holds just that."""
+        if self.w is None and self.is_plain:
+            return self.X
+        A = space("matrix", tuple(self.X.shape))
+        if self.w is None:
+            A[...] = self.X
+            return A
+        return self.xp.multiply(self.X, self.root_weight[:, None], out=A)
+
+    def columns(self, scale: Vector, fit_intercept: bool, space: Workspace) -> Any:
+        """Rows sqrt(w) [x, 1] in float64, column j times scale[j]."""
+        m, p = self.X.shape
+        A = space("columns", (m, p + int(fit_intercept)))
+        A[:, :p] = self.X
+        A[:, p:] = 1.0
+        A *= self.to_float64(scale)
+        if self.w is not None:
+            A *= self.root_weight[:, None]
+        return A
+
+    @property
+    def root_weight(self) -> Any:
+        """Square roots of the weights, or ones, in float64."""
+        if self.w is None:
+            return self.xp.ones_like(self.y, dtype=self.xp.float64)
+        return self.xp.sqrt(self.to_float64(self.w))
+
+    def outcomes(self) -> Any:
+        """sqrt(w) y in float64."""
+        y = self.to_float64(self.y)
+        return y if self.w is None else self.root_weight * y
+
+    def preactivation(self, beta: Vector, intercept: float, space: Workspace) -> Any:
+        """sqrt(w) (X beta + intercept)."""
+        u = self.matrix(space) @ self.to_float64(beta)
+        u += intercept if self.w is None else intercept * self.root_weight
+        return u
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether X is float64 and C-contiguous; a chunk that came over a network may be unaligned."""
+        flags = self.X.flags
+        return bool(self.X.dtype == np.float64 and flags.c_contiguous and flags.aligned)
+
+    def empty(self, shape: int | tuple[int, ...], kind: str) -> Any:
+        """An uninitialised array."""
+        return np.empty(shape, dtype=kind)
+
+    def take(self, array: Any, index: Any, out: Any) -> Any:
+        """array[index], written to existing memory."""
+        return np.take(array, index, axis=0, out=out, mode="clip")
+
+    def product(self, left: Any, right: Any) -> Any:
+        """left'right, a sum over rows."""
+        return left.T @ right
+
+    def row_numbers(self) -> Any:
+        """Numbers of the rows."""
+        return np.arange(self.start, self.start + self.n_rows)
+
+    def bits(self, values: Any) -> Any:
+        """The bits of float64 numbers as whole numbers."""
+        return values.view(np.int64)
+
+    def to_float64(self, array: Any) -> Any:
+        """An array in float64 in the namespace of the block."""
+        return np.asarray(array, dtype=np.float64)
+
+    def to_numpy(self, array: Any) -> Any:
+        """An array of the block's namespace as a NumPy array."""
+        return np.asarray(array)
+
+
+def merge_all(summaries: Iterable[S]) -> S:
+    """Merge summaries in their order, as they come: only their sum is kept."""
+    return fold(lambda left, right: left.merge(right), summaries)
+
+
+def blas_threads() -> int:
+    """Threads that matrix products may use now: what the environment or `threadpool_limits` allows."""
+    from threadpoolctl import threadpool_info
+
+    return max(
+        (int(pool["num_threads"]) for pool in threadpool_info() if pool["user_api"] == "blas"), default=1
+    )
+
+
+def run_blocks(work: Callable[[int, dict[str, Any]], S], n_blocks: int, n_threads: int) -> S:
+    """Merge work(0, kept), work(1, kept), ... on some threads, with one BLAS thread each.
+
+    Thread k has the blocks k, k + n_threads, ...: neighbours are read at about the same time, and every
+    thread holds one block, one summary, and its memory `kept`.
+    """
+    from threadpoolctl import threadpool_limits
+
+    n_threads, is_abandoned = max(1, min(n_threads, n_blocks)), Event()
+
+    def share(first: int) -> S:
+        kept: dict[str, Any] = {}
+        total = work(first, kept)
+        for index in range(first + n_threads, n_blocks, n_threads):
+            if is_abandoned.is_set():
+                break
+            total = total.merge(work(index, kept))
+        return total
+
+    with threadpool_limits(1, "blas"):
+        if n_threads == 1:
+            return share(0)
+        with ThreadPoolExecutor(n_threads) as pool:
+            try:
+                return merge_all(pool.map(share, range(n_threads)))
+            except BaseException:
+                is_abandoned.set()
+                raise

@@ -1,0 +1,45 @@
+"""Predictions for rows of any kind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rectifit._typing import Vector
+from rectifit.checks import check_design, import_torch, is_tensor
+from rectifit.data.dask import check_dimensions, is_dask, predict_chunks
+from rectifit.data.prediction import relu
+
+__all__ = ["like", "predict"]
+
+
+def predict(X: Any, beta: Vector, intercept: float = 0.0, floor: float = 0.0) -> Any:
+    """max(floor, X beta + intercept) for rows of any kind, which are checked.
+
+    Parameters
+    ----------
+    X : array-like, SciPy sparse matrix, tensor, dask array or data frame
+        Of a tensor, the prediction is a tensor on its device; of a dask collection, a dask array, computed
+        chunk by chunk when it is asked for.
+    beta, intercept, floor : the fit
+    """
+    if is_dask(X):
+        check_dimensions(X, "X", 2)
+    table = X if is_dask(X) or (is_tensor(X) and X.ndim == 2) else check_design(X)
+    if table.shape[1] != beta.size:
+        raise ValueError(f"X has {table.shape[1]} columns; the fit has {beta.size} and needs as many")
+    if is_dask(X):
+        return predict_chunks(X, beta, intercept, floor)
+    if is_tensor(X):
+        b = like(beta, X)
+        return relu(X.to(b.dtype), b, intercept, floor, import_torch())
+    return np.asarray(relu(table, beta, intercept, floor))
+
+
+def like(values: Any, X: Any) -> Any:
+    """Values as a tensor on the device of the tensor X, with its precision."""
+    torch = import_torch()
+    dtype = X.dtype if X.is_floating_point() else torch.float64
+    values = values if torch.is_tensor(values) else np.array(values)
+    return torch.as_tensor(values, dtype=dtype, device=X.device)

@@ -1,0 +1,222 @@
+"""A ReLU regression: data, ridge and intercept; the true objective, the surrogate's value and gradients.
+
+    L(beta, b) = sum_i w_i (max(0, u_i) - y_i)^2 + alpha |beta|^2,      u_i = x_i'beta + b
+
+The intercept b is an unpenalised column of ones, or 0 with fit_intercept=False.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rectifit._typing import Mask, Matrix, Vector
+from rectifit.active import ActiveSet
+from rectifit.checks import check_number
+from rectifit.data.base import Data
+from rectifit.data.memory import MemoryData
+from rectifit.tolerances import ZERO_U_TOL
+
+__all__ = ["Point", "Problem", "RowPoint"]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Coefficients and the true objective there."""
+
+    beta: Vector
+    intercept: float
+    objective: float
+
+
+@dataclass(frozen=True, eq=False)
+class RowPoint(Point):
+    """A point with its pre-activation, for data in memory."""
+
+    u: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One ReLU regression. For data in memory, make it with `Problem.from_data`."""
+
+    data: Data
+    fit_intercept: bool = True
+    alpha: float = 0.0
+    _shifted: dict[float, Problem] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.fit_intercept, bool | np.bool_):
+            raise TypeError(f"fit_intercept is {self.fit_intercept!r}; it must be True or False")
+        object.__setattr__(self, "fit_intercept", bool(self.fit_intercept))
+        object.__setattr__(self, "alpha", check_number(self.alpha, "alpha"))
+
+    @classmethod
+    def from_data(
+        cls,
+        X: object,
+        y: object,
+        *,
+        sample_weight: object = None,
+        fit_intercept: bool = True,
+        alpha: float = 0.0,
+    ) -> Problem:
+        """Check data in memory and return the problem.
+
+        Parameters
+        ----------
+        X : array-like or SciPy sparse matrix of shape (n_samples, n_features)
+            float32 and float64 arrays are kept as they are, without a copy; sparse ones as CSR, in float64.
+        y : array-like of shape (n_samples,)
+            Outcomes of any sign.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights, not all zero.
+        fit_intercept : bool, default=True
+        alpha : float, default=0.0
+            Ridge penalty, non-negative; the intercept is not penalised.
+
+        Raises
+        ------
+        ValueError, TypeError
+            One sentence with the argument, what was found and what is allowed.
+
+        Examples
+        --------
+        >>> problem = Problem.from_data([[1.0], [2.0], [-1.0]], [1.0, 2.0, 0.0])
+        >>> problem.objective([1.0])
+        0.0
+        """
+        return cls(MemoryData.from_arrays(X, y, sample_weight), fit_intercept, alpha)
+
+    @property
+    def n_samples(self) -> int:
+        return self.data.n_samples
+
+    @property
+    def n_features(self) -> int:
+        return self.data.n_features
+
+    @property
+    def n_columns(self) -> int:
+        """Coefficients, the intercept included."""
+        return self.n_features + int(self.fit_intercept)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.data.is_weighted
+
+    @property
+    def null_objective(self) -> float:
+        """sum w y^2, the objective of the zero function."""
+        return self.data.outcomes.null_objective
+
+    @property
+    def penalty(self) -> Vector:
+        """alpha for every coefficient, 0 for the intercept."""
+        return np.append(np.full(self.n_features, self.alpha), np.zeros(int(self.fit_intercept)))
+
+    def shifted(self, floor: float) -> Problem:
+        """The same problem with y - floor for y: max(floor, u) - y = max(0, u - floor) - (y - floor).
+
+        So a fit of max(floor, X beta + b) is a fit of the shifted problem with the intercept b - floor.
+        """
+        if floor == 0.0:
+            return self
+        if floor not in self._shifted:
+            # Only the last one is kept, with what it has learnt about its outcomes.
+            self._shifted.clear()
+            self._shifted[floor] = replace(self, data=self.data.shifted(floor), _shifted={})
+        return self._shifted[floor]
+
+    def objective(self, beta: npt.ArrayLike, intercept: float = 0.0) -> float:
+        """The true objective L, the plain weighted sum of squares plus the ridge term."""
+        b = np.asarray(beta, dtype=np.float64)
+        return float(self.data.loss(b, intercept) + self.ridge(b))
+
+    def surrogate_value(self, active: ActiveSet, beta: npt.ArrayLike, intercept: float = 0.0) -> float:
+        """The convex surrogate F_I, never below L."""
+        b = np.asarray(beta, dtype=np.float64)
+        return float(self.data.surrogate_loss(active, b, intercept) + self.ridge(b))
+
+    def ridge(self, beta: Vector) -> Any:
+        """alpha |beta|^2; one number per column of a matrix."""
+        b = np.sqrt(self.alpha) * beta
+        return b @ b if b.ndim == 1 else np.einsum("ij,ij->j", b, b)
+
+    def loaded(self, purpose: str = "this") -> MemoryData:
+        """The data in memory, or the sentence that refuses it, which begins with the purpose."""
+        return self.data.load(purpose)
+
+    # What follows needs all rows in memory.
+
+    @property
+    def X(self) -> Any:
+        return self.loaded("X is asked for").X
+
+    @property
+    def y(self) -> Vector:
+        return self.loaded("y is asked for").y
+
+    @property
+    def sample_weight(self) -> Vector | None:
+        return self.loaded("sample_weight is asked for").sample_weight
+
+    @property
+    def positive(self) -> Mask:
+        """Samples with y > 0; only their terms of the objective are not convex."""
+        return self.loaded().positive
+
+    @property
+    def root_weight(self) -> Vector:
+        """Square roots of the weights."""
+        return self.loaded().root_weight
+
+    def preactivation(self, beta: npt.ArrayLike, intercept: npt.ArrayLike = 0.0) -> Vector:
+        """u = X beta + intercept, in float64. A matrix beta has one column per candidate, and so has u."""
+        return self.loaded().preactivation(beta, intercept)
+
+    def evaluate(self, beta: Vector, intercept: float = 0.0) -> RowPoint:
+        """The true objective of a candidate, with its pre-activation."""
+        u = self.preactivation(beta, intercept)
+        return RowPoint(beta, intercept, float(self.objective_at(u, beta)), u)
+
+    def evaluate_all(self, points: Sequence[tuple[Vector, float]]) -> list[RowPoint]:
+        """The true objectives of several candidates, in one product with X."""
+        betas = np.array([beta for beta, _ in points]).T
+        intercepts = np.array([intercept for _, intercept in points])
+        u = self.preactivation(betas, intercepts)
+        found = zip(points, self.objective_at(u, betas).tolist(), u.T, strict=True)
+        return [RowPoint(beta, intercept, objective, column) for (beta, intercept), objective, column in found]
+
+    def objective_at(self, u: Vector, beta: npt.ArrayLike) -> Any:
+        """L where the pre-activation is known; one number per column where u and beta are matrices."""
+        return self.loaded().loss_at(u) + self.ridge(np.asarray(beta, dtype=np.float64))
+
+    def active_at(self, u: Matrix, with_zeros: bool = False) -> Mask:
+        """Positive samples with u > 0: the active set whose surrogate touches L there.
+
+        A u below the rounding error of an exact 0 counts as 0, and samples at 0 may be in or out: L is
+        touched either way. A matrix u has one column per candidate.
+        """
+        zero = ZERO_U_TOL * np.abs(u).max(axis=0)
+        above: Mask = u >= -zero if with_zeros else u > zero
+        return (above.T & self.positive).T
+
+    def gradient(self, beta: npt.ArrayLike, intercept: float = 0.0) -> tuple[Vector, float]:
+        """A generalised gradient of L in (beta, intercept); samples with u < 0 contribute nothing.
+
+        At u = 0 it takes half of the slope to the right: with none at all, descent would never leave the
+        origin.
+        """
+        return self.gradient_at(self.preactivation(beta, intercept), beta)
+
+    def gradient_at(self, u: Vector, beta: npt.ArrayLike) -> tuple[Vector, float]:
+        """The gradient where the pre-activation is known."""
+        slope = np.square(self.root_weight) * (np.maximum(u, 0.0) - self.y) * (1.0 + np.sign(u))
+        ridge = 2.0 * self.alpha * np.asarray(beta, dtype=np.float64)
+        return self.loaded().transposed_product(slope) + ridge, float(slope.sum())

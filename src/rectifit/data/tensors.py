@@ -1,0 +1,155 @@
+"""Torch tensors: passes run where the tensors live, and only their summaries come to the host.
+
+On an accelerator pieces are large, so that a pass is a handful of large kernels. float32 tensors are read as
+they are; all sums are in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from rectifit.checks import check_array, check_length, check_tensor, import_torch, is_tensor, to_numpy
+from rectifit.data.base import Data
+from rectifit.data.blocks import PIECE_NUMBERS, Block, S, merge_all
+
+__all__ = ["TensorBlock", "TensorData"]
+
+# An accelerator has one number of a piece per so many bytes of its memory: large pieces save calls, each of
+# which takes longer than a million numbers.
+BYTES_PER_NUMBER = 96
+# An accelerator makes a pass sooner than the host works on many rows.
+NEAR_FACTOR = 25
+# Products of tall matrices are sums over parts of so many rows, which keep the whole device busy.
+PART_ROWS = 1 << 13
+
+
+def import_namespace() -> Any:
+    """Torch under the names of the array API standard."""
+    import_torch()
+    try:
+        import array_api_compat.torch
+    except ImportError:
+        raise ImportError("tensors need array-api-compat: pip install 'rectifit[torch]'") from None
+    return array_api_compat.torch
+
+
+class TensorBlock(Block):
+    """Some consecutive rows in tensors."""
+
+    @property
+    def xp(self) -> Any:
+        """The namespace of the tensors, with the names of the array API standard."""
+        return import_namespace()
+
+    @property
+    def piece_numbers(self) -> int:
+        """Numbers in a piece."""
+        if self.y.device.type == "cpu":
+            return PIECE_NUMBERS
+        memory = import_torch().cuda.get_device_properties(self.y.device).total_memory
+        return int(memory) // BYTES_PER_NUMBER
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether X is float64, row by row."""
+        return bool(self.X.dtype == self.xp.float64 and self.X.is_contiguous())
+
+    def empty(self, shape: int | tuple[int, ...], kind: str) -> Any:
+        """A tensor with anything in it, on the device of the block."""
+        return self.xp.empty(shape, dtype=getattr(self.xp, kind), device=self.y.device)
+
+    def take(self, array: Any, index: Any, out: Any) -> Any:
+        """array[index] in memory that is there."""
+        return self.xp.index_select(array, 0, index, out=out)
+
+    def product(self, left: Any, right: Any) -> Any:
+        """left'right as the sum of the products of many parts."""
+        m = right.shape[0]
+        whole = m // PART_ROWS * PART_ROWS
+        if whole <= PART_ROWS:
+            return left.T @ right
+        lefts, rights = (a[:whole].reshape(-1, PART_ROWS, a.shape[1]) for a in (left, right))
+        return (lefts.transpose(1, 2) @ rights).sum(0) + left[whole:].T @ right[whole:]
+
+    def row_numbers(self) -> Any:
+        """Numbers of the rows."""
+        return self.xp.arange(self.start, self.start + self.n_rows, device=self.y.device)
+
+    def bits(self, values: Any) -> Any:
+        """The bits of float64 numbers as whole numbers."""
+        return values.view(self.xp.int64)
+
+    def to_float64(self, array: Any) -> Any:
+        """An array in float64 on the device of the block."""
+        if not is_tensor(array):
+            # Copied: a tensor cannot share memory that must not be written to.
+            array = self.xp.from_numpy(np.array(array, dtype=np.float64))
+        return array.to(self.y.device, self.xp.float64)
+
+    def to_numpy(self, array: Any) -> Any:
+        """A tensor as a NumPy array."""
+        return to_numpy(array)
+
+
+class TensorData(Data):
+    """Tensors on one device.
+
+    Parameters
+    ----------
+    X : tensor of shape (n_samples, n_features), of any real dtype
+    y : tensor or array of shape (n_samples,); goes to the device of X
+    sample_weight : tensor or array of shape (n_samples,), optional
+    block_rows : int, optional
+        Default: one block.
+
+    Examples
+    --------
+    >>> import torch  # doctest: +SKIP
+    >>> from rectifit import solve
+    >>> X = torch.linspace(-1.0, 1.0, 101, device="cuda")[:, None]  # doctest: +SKIP
+    >>> solution = solve(TensorData(X, torch.relu(2.0 * X[:, 0] - 0.5)), None)  # doctest: +SKIP
+    """
+
+    def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, block_rows: int | None = None) -> None:
+        self._torch = import_torch()
+        self._X = self._real(X, "X")
+        if X.ndim != 2 or X.numel() == 0:
+            raise ValueError(
+                f"X has shape {tuple(X.shape)}; it must be a table with at least one row and one column"
+            )
+        if X.device.type == "mps":
+            raise ValueError("X is on the device mps, which has no float64; it must be on the CPU or on CUDA")
+        self.n_samples, self.n_features = map(int, X.shape)
+        self._y = self._column(y, "y")
+        self._w = None if sample_weight is None else self._column(sample_weight, "sample_weight")
+        self.is_weighted = sample_weight is not None
+        self._size = block_rows or self.n_samples
+        if X.device.type != "cpu":
+            self.near_factor = NEAR_FACTOR
+
+    def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:
+        """One pass over the tensors."""
+        with self._torch.no_grad():
+            return merge_all(map(task, self._blocks(design)))
+
+    def _blocks(self, design: bool) -> Iterator[TensorBlock]:
+        for start in range(0, self.n_samples, self._size):
+            rows = slice(start, start + self._size)
+            weight = None if self._w is None else self._w[rows]
+            yield TensorBlock(self._X[rows] if design else None, self._y[rows], weight, start)
+
+    def _column(self, values: Any, name: str) -> Any:
+        """One number per row, where X lives."""
+        if not is_tensor(values):
+            values = self._torch.from_numpy(np.array(check_array(values, name, dimensions=1)))
+        if values.ndim != 1:
+            raise ValueError(f"{name} has shape {tuple(values.shape)}; it must be one-dimensional")
+        return check_length(self._real(values, name).to(self._X.device), name, self.n_samples)
+
+    def _real(self, values: Any, name: str) -> Any:
+        values = check_tensor(values, name)
+        kept = (self._torch.float32, self._torch.float64)
+        return values if values.dtype in kept else values.to(self._torch.float64)

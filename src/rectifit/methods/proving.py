@@ -1,0 +1,63 @@
+"""A search for a proof as part of a run of stages."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rectifit.certificate.driver import Driver, Listener
+from rectifit.certificate.proof import TARGET_GAP
+from rectifit.fit import Stop
+from rectifit.methods.search import Halt, Search
+from rectifit.surrogate.engine import Minimum
+
+__all__ = ["bound_within", "prove"]
+
+
+def prove(search: Search, box: float | None = None) -> Stop:
+    """Prove down to the target gap, or as far as the time allows."""
+    driver, status, closed = _make_driver(search, box), "interrupted", False
+    try:
+        closed = driver.run()
+        status = "optimal" if closed else "time_limit"
+    finally:
+        _take_over(search, driver, status)
+    if not closed:
+        raise Halt(Stop.TIME_LIMIT)
+    return Stop.TARGET
+
+
+def bound_within(search: Search, budget: float) -> None:
+    """As good a bound as so many seconds allow; nothing is compiled for it."""
+    driver = _make_driver(search, budget=budget)
+    try:
+        driver.run(may_compile=False)
+    finally:
+        _take_over(search, driver, "bound_only")
+
+
+def _make_driver(search: Search, box: float | None = None, budget: float = np.inf) -> Driver:
+    assert search.best is not None
+
+    def record(minimum: Minimum) -> None:
+        search.n_surrogates += 1
+        search.record(minimum)
+
+    return Driver(
+        search.engine,
+        search.best,
+        TARGET_GAP if search.target_gap is None else search.target_gap,
+        search.lower_bound,
+        search.clock,
+        n_threads=search.n_threads,
+        box=box,
+        budget=budget,
+        listener=Listener(record, search.note),
+    )
+
+
+def _take_over(search: Search, driver: Driver, status: str) -> None:
+    """Put incumbent, bound and proof into the search."""
+    if search.best is None or driver.best.objective < search.best.objective:
+        search.offer(driver.best)
+    search.lower_bound = max(search.lower_bound, driver.lower_bound)
+    search.proof = driver.result(status)

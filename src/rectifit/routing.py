@@ -1,0 +1,202 @@
+"""Which engine for which data: every threshold that routes, in one place.
+
+    data                                                                   how it is read, and by which engine
+    NumPy, lists, frames, sparse; mapped files below MAPPED_BYTES;          in memory
+    tensors on the host, and small ones on an accelerator
+      with at most SMALL_ENTRIES numbers                                     all rows in the compiled kernel
+      more, or sparse                                                        near/far, rows resident
+      dense, with MANY_ROWS or more, for stages that can read in passes      near/far, in passes
+    mapped files, Parquet, dask, large tensors on an accelerator            near/far, in passes
+
+    "auto" searches as long as `search_effort` says, wherever the data is. The bound that a fit carries, and the
+    search that a proof uses, depend on the sizes below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rectifit.checks import is_tensor
+from rectifit.data.arrays import ArrayData
+from rectifit.data.base import Data
+from rectifit.data.dask import DaskData, is_dask
+from rectifit.data.memory import MemoryData
+from rectifit.data.problem import Problem
+from rectifit.data.tensors import TensorData
+
+__all__ = [
+    "Effort",
+    "accelerator_of",
+    "can_bound_cheaply",
+    "has_few_directions",
+    "has_very_few_directions",
+    "is_large_file",
+    "is_planar",
+    "is_small",
+    "open_data",
+    "reads_in_passes",
+    "search_effort",
+    "takes_long_to_compare",
+]
+
+# Entries of X up to which all rows go through the compiled kernel at every step.
+SMALL_ENTRIES = 250_000
+# Bytes of a mapped file from which on it is read in passes; a smaller one is an array like any other.
+MAPPED_BYTES = 1 << 28
+# Bytes of a Parquet file above which the command line reads it in passes.
+FILE_BYTES = 1 << 30
+# Entries of a tensor on an accelerator above which it stays there; smaller ones are solved faster by the host.
+TENSOR_ENTRIES = 1 << 22
+# Rows of a dense array in memory from which on passes are faster, and so many more per column.
+MANY_ROWS = 30_000
+MANY_ROWS_PER_COLUMN = 3_000
+# Stages that can be run in passes by themselves; "auto" is faster with resident rows up to LARGE_ENTRIES.
+PASS_STAGES = ("sorting", "iterative", "auto")
+LARGE_ENTRIES = 12_000_000
+
+# "auto": entries of X in the starts of one generation, and the largest number of starts.
+GENERATION_ENTRIES = 2_000_000
+MAX_GENERATION = 32
+MAX_GENERATIONS = 20
+# "auto" with LARGE_ENTRIES or more: starts from sorting, random ones, and generations.
+LARGE_STARTS = 3
+LARGE_GENERATIONS = 1
+# "auto": positive samples up to which all of their active sets are tried.
+FEW_POSITIVE = 9
+# "auto": entries of X times positive samples up to which all splits, and all neighbours of the best fit, are.
+EXHAUSTIVE_WORK = 100_000
+
+# The bound of a fit by "auto": entries of X, and share of sum w y^2 that the fit leaves, up to which it is made.
+BOUNDED_ENTRIES = 200_000
+BOUNDED_SHARE = 0.3
+# Coefficients, the intercept included, and samples up to which a proof goes through the whole arrangement.
+PLANE_COLUMNS = 2
+PLANE_SAMPLES = 1000
+# A proof searches over directions where signs say little: at least so many positive samples, at most so many
+# coefficients, and a fit that leaves more than this share of sum w y^2; with very few coefficients always.
+MANY_POSITIVE = 30
+FEW_COLUMNS = 10
+VERY_FEW_COLUMNS = 6
+LOW_SIGNAL_SHARE = 0.3
+# n p min(n, p) above which a comparison with other models takes long.
+COMPARISON_WORK = 1_000_000
+
+
+def open_data(X: Any, y: Any, sample_weight: Any = None) -> Data:
+    """What was given, as data in memory or read in passes."""
+    if isinstance(X, Data):
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "y or sample_weight is given beside data that has its own; both must be None"
+            )
+        return X
+    if is_tensor(X) and X.device.type != "cpu" and X.numel() > TENSOR_ENTRIES:
+        return TensorData(X, y, sample_weight)
+    if isinstance(X, np.memmap) and X.nbytes >= MAPPED_BYTES:
+        return ArrayData(X, y, sample_weight)
+    if is_dask(X):
+        return DaskData(X, y, sample_weight)
+    return MemoryData.from_arrays(X, y, sample_weight)
+
+
+def is_held_elsewhere(X: Any) -> bool:
+    """Whether X is data that `open_data` reads in passes; nothing is validated."""
+    return (
+        isinstance(X, Data)
+        or is_dask(X)
+        or (isinstance(X, np.memmap) and X.nbytes >= MAPPED_BYTES)
+        or (is_tensor(X) and X.device.type != "cpu" and X.numel() > TENSOR_ENTRIES)
+    )
+
+
+def accelerator_of(X: Any) -> Any:
+    """The device of a tensor that is on an accelerator, else None."""
+    return X.device if is_tensor(X) and X.device.type != "cpu" else None
+
+
+def is_small(n_samples: int, n_features: int) -> bool:
+    """Whether all rows go through the compiled kernel."""
+    return n_samples * n_features <= SMALL_ENTRIES
+
+
+def reads_in_passes(problem: Problem, stages: list[str]) -> bool:
+    """Whether the near/far engine reads the data in passes."""
+    data = problem.data
+    if not data.in_memory:
+        return True
+    n, p = data.n_samples, data.n_features
+    if data.load("").is_sparse or n < MANY_ROWS + MANY_ROWS_PER_COLUMN * p:
+        return False
+    return all(name in PASS_STAGES for name in stages) and ("auto" not in stages or n * p >= LARGE_ENTRIES)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long "auto" searches.
+
+    Attributes
+    ----------
+    n_sorted, n_random : starts of the first generation: solutions of the sorting method, random directions
+    n_perturbed : starts of each further generation
+    n_generations : at most so many generations
+    is_exhaustive : whether all splits, and all neighbours of the best fit, are tried
+    is_enumerable : whether all active sets are tried
+    """
+
+    n_sorted: int
+    n_random: int
+    n_perturbed: int
+    n_generations: int
+    is_exhaustive: bool
+    is_enumerable: bool
+
+
+def search_effort(problem: Problem) -> Effort:
+    """The effort of "auto" for a problem, from its size alone."""
+    entries, n_positive = problem.data.n_entries, problem.data.outcomes.n_positive
+    if entries >= LARGE_ENTRIES:
+        return Effort(LARGE_STARTS, LARGE_STARTS, 0, LARGE_GENERATIONS, False, n_positive <= FEW_POSITIVE)
+    size = int(np.clip(GENERATION_ENTRIES // entries, 1, MAX_GENERATION)) if entries else MAX_GENERATION
+    work = n_positive * problem.n_samples * problem.n_features
+    return Effort(
+        size, size, size, MAX_GENERATIONS, work <= EXHAUSTIVE_WORK, n_positive <= FEW_POSITIVE
+    )
+
+
+def can_bound_cheaply(problem: Problem, objective: float) -> bool:
+    """Whether a fit by "auto" gets a bound from a search."""
+    is_bounded = problem.n_samples * problem.n_features <= BOUNDED_ENTRIES
+    return is_bounded and objective <= BOUNDED_SHARE * problem.null_objective
+
+
+def is_planar(n_samples: int, n_columns: int) -> bool:
+    """Whether a proof goes through the arrangement of all active sets."""
+    return 0 < n_columns <= PLANE_COLUMNS and n_samples <= PLANE_SAMPLES
+
+
+def has_few_directions(n_columns: int, n_positive: int) -> bool:
+    """Whether a search over directions is possible."""
+    return n_columns <= FEW_COLUMNS and n_positive >= MANY_POSITIVE
+
+
+def has_very_few_directions(n_columns: int) -> bool:
+    """Whether a search over directions is better than one over signs at any signal."""
+    return n_columns <= VERY_FEW_COLUMNS
+
+
+def is_low_signal(objective: float, null_objective: float) -> bool:
+    """Whether the signs of samples say little."""
+    return objective > LOW_SIGNAL_SHARE * null_objective
+
+
+def is_large_file(n_bytes: int) -> bool:
+    """Whether a Parquet file is read in passes by the command line."""
+    return n_bytes > FILE_BYTES
+
+
+def takes_long_to_compare(n_samples: int, n_features: int) -> bool:
+    """Whether a comparison with other models is not made in passing."""
+    return n_samples * n_features * min(n_samples, n_features) > COMPARISON_WORK

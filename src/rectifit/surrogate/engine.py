@@ -1,0 +1,140 @@
+"""What a method asks of an engine: minimise these active sets, from these starts."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from rectifit._typing import Matrix, Vector
+from rectifit.active import ActiveSet
+from rectifit.coordinates import Coordinates
+from rectifit.data.problem import Point, Problem
+from rectifit.surrogate.batched import BatchedSolver
+from rectifit.surrogate.solver import SurrogateSolver
+
+__all__ = ["Coefficients", "Engine", "Minimum", "WorkingSums"]
+
+Coefficients = tuple[Vector, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Minimum:
+    """The minimum of one surrogate.
+
+    Attributes
+    ----------
+    active : the active set
+    value, dual_bound : F_I at the minimiser, and a lower bound of its minimum
+    converged : whether the optimality conditions were reached
+    point : the minimiser, with the true objective there
+    repeats : whether the active set at the minimiser is the surrogate's own
+    """
+
+    active: ActiveSet
+    value: float
+    dual_bound: float
+    converged: bool
+    point: Point
+    repeats: bool
+
+
+class WorkingSums(Protocol):
+    """Sums over all rows in working coordinates: Z'Z, and sum v^2."""
+
+    coordinates: Coordinates
+    gram: Matrix
+    total: float
+
+    def least_squares(self) -> Vector:
+        """The linear least-squares fit, ridge included."""
+        ...
+
+
+class Engine(ABC):
+    """Minimises surrogates of one problem.
+
+    Attributes
+    ----------
+    problem : Problem
+    batch : how many active sets in one call are minimised fastest
+    has_rows : whether it works with the rows in memory, so that any active set can be asked for
+    watch : called with points on the way of a long minimisation
+    """
+
+    problem: Problem
+    batch: int
+    has_rows: bool
+    watch: Callable[[Sequence[Point]], None]
+
+    @abstractmethod
+    def minimise(
+        self, sets: Sequence[ActiveSet], starts: Sequence[Point] | None = None, follow: bool = False
+    ) -> list[Minimum]:
+        """Minimise one surrogate per active set.
+
+        Parameters
+        ----------
+        sets : active sets
+        starts : one point per set, optional
+            Where to begin. The value of a minimum does not depend on it.
+        follow : bool, default=False
+            Whether the caller goes on from the minima with the active sets there: an engine that reads in
+            passes then looks ahead.
+        """
+
+    @abstractmethod
+    def evaluate(self, points: Sequence[Coefficients]) -> list[Point]:
+        """The true objectives of some coefficients."""
+
+    @abstractmethod
+    def active_at(self, point: Point) -> ActiveSet:
+        """The active set at a point, whose surrogate touches the objective there."""
+
+    @abstractmethod
+    def wider_at(self, point: Point) -> ActiveSet | None:
+        """The same with all samples that are exactly at 0, if there are any."""
+
+    @abstractmethod
+    def split_sets(self, n_splits: int) -> list[ActiveSet]:
+        """The active sets I^0, ..., I^N of the sorting method; not more splits than samples with weight."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> WorkingSums:
+        """Working coordinates, and sums over all rows in them."""
+
+    def least_squares(self) -> Coefficients:
+        """The linear least-squares fit, ridge included."""
+        return self.summary.coordinates.coefficients(self.summary.least_squares())
+
+    def random_direction(self, rng: np.random.Generator) -> Coefficients:
+        """A random direction, uniform where all columns have the same length, scaled to the norm of y."""
+        sums = self.summary
+        gamma = rng.standard_normal(sums.coordinates.n_directions)
+        size = math.sqrt(float(gamma @ sums.gram @ gamma))
+        return sums.coordinates.coefficients(gamma * (math.sqrt(sums.total) / size if size > 0.0 else 1.0))
+
+    @abstractmethod
+    def length(self, point: Point) -> float:
+        """The norm of sqrt(w) u at a point."""
+
+    @abstractmethod
+    def shorten(self, point: Point) -> Point | None:
+        """The shortest coefficients equivalent to a point; None if there are no shorter ones."""
+
+    @abstractmethod
+    def row_solver(self, stage: str) -> SurrogateSolver:
+        """The solver of single surrogates over rows in memory, or a sentence why the stage has none."""
+
+    @abstractmethod
+    def copy(self) -> Engine:
+        """An engine that can work at the same time on another thread; itself if it has threads of its own."""
+
+    def accelerator(self) -> BatchedSolver | None:
+        """The solver of thousands of surrogates at once, where there is an accelerator."""
+        return None

@@ -1,0 +1,94 @@
+"""The majorise-minimise steps: from a point to the minimiser of the surrogate of its own active set.
+
+    L(beta^{t+1}) <= F_{I^t}(beta^{t+1}) <= F_{I^t}(beta^t) = L(beta^t),      I^t the active set at beta^t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from rectifit.active import ActiveSet
+from rectifit.data.problem import Point
+from rectifit.surrogate.engine import Engine, Minimum
+
+__all__ = ["Paths", "follow_together", "majorise"]
+
+
+def majorise(engine: Engine, start: Point, max_iter: int, tol: float) -> Generator[Minimum, None, str]:
+    """The steps from a start; returns why they ended: "REPEATED", "LITTLE" or "MAX_ITER"."""
+    point = start
+    for _ in range(max_iter):
+        (minimum,) = engine.minimise([engine.active_at(point)], [point], follow=True)
+        yield minimum
+        if minimum.repeats:
+            return "REPEATED"
+        if point.objective - minimum.point.objective <= tol * point.objective:
+            return "LITTLE"
+        point = minimum.point
+    return "MAX_ITER"
+
+
+@dataclass
+class Paths:
+    """What was minimised on the way from several starts, and where the paths ended."""
+
+    minima: list[Minimum] = field(default_factory=list)
+    ends: list[Point] = field(default_factory=list)
+
+
+def follow_together(
+    engine: Engine,
+    sets: Sequence[ActiveSet],
+    starts: Sequence[Point] | None,
+    *,
+    max_iter: int,
+    tol: float,
+    visited: set[Hashable],
+    is_over: Callable[[], bool],
+) -> Paths:
+    """Follow paths from several active sets, step by step together.
+
+    A path ends where the objective falls by no more than the share `tol`, where its active set repeats, or at
+    an active set that some path has visited: what follows is known.
+
+    Parameters
+    ----------
+    engine : Engine
+    sets : active sets to begin with
+    starts : the points that they are the active sets of, optional
+        Without them every path has one step, unless samples are exactly at 0.
+    max_iter : int
+    tol : float
+    visited : keys of the active sets known so far; grows
+    is_over : whether to end at once
+    """
+    result = Paths()
+    points: list[Point | None] = [None] * len(sets) if starts is None else list(starts)
+    for _ in range(max_iter):
+        new = []
+        for line, active in enumerate(sets):
+            if active.key is None or active.key not in visited:
+                visited.add(active.key)
+                new.append(line)
+        if not new or is_over():
+            break
+        sets, points = [sets[line] for line in new], [points[line] for line in new]
+        known = [point for point in points if point is not None]
+        minima = engine.minimise(sets, known if len(known) == len(sets) else None, follow=True)
+        result.minima += minima
+        following, onward = [], []
+        for minimum, before in zip(minima, points, strict=True):
+            point = minimum.point
+            falls = before is not None and before.objective - point.objective > tol * before.objective
+            wider = None
+            if minimum.repeats or not falls:
+                result.ends.append(point)
+                # With samples exactly at 0 there is another active set to go on with.
+                wider = engine.wider_at(point)
+                if wider is None:
+                    continue
+            following.append(wider or engine.active_at(point))
+            onward.append(point)
+        sets, points = following, list(onward)
+    return result

@@ -1,0 +1,162 @@
+"""What was seen of a surrogate at a point, and the way from there to the minimum of its model.
+
+A row far from its kink stays on its piece for a while, and all far rows together are one quadratic. With few
+near rows the model
+
+    (quadratic of the far rows) + sum over near rows of piece_i
+
+is minimised exactly by the compiled kernel. With too many, a Newton step is made on the surrogate with
+smoothed kinks. The slopes at the end of either are a dual vector for the point that was read, whose bound is
+that of `rectifit.bounds`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rectifit import pieces
+from rectifit._typing import Mask, Matrix, Vector
+from rectifit.active import ActiveSet
+from rectifit.bounds import fenchel_gap, residual_cost, solve_gram
+from rectifit.surrogate.band import Near
+from rectifit.surrogate.records import FLAT, HELD, QUADRATIC, PieceProblem, WarmState
+
+__all__ = ["BandSums", "Iterate", "ModelStep", "View", "step_from"]
+
+
+@dataclass(frozen=True, eq=False)
+class Iterate:
+    """A point that was looked at, in working units.
+
+    Attributes
+    ----------
+    active, gamma : of which surrogate, and where
+    value, objective : F_I and L there
+    is_zero : whether u is nowhere positive
+    fingerprints : of the active set and of the one at the point, where they were asked for
+    zero : u up to this size counts as 0
+    """
+
+    active: ActiveSet
+    gamma: Vector
+    value: float
+    objective: float
+    is_zero: bool
+    zero: float
+    fingerprints: tuple[int, int] | None = None
+
+
+class BandSums(NamedTuple):
+    """Slope, curvature and Fenchel gap of the near rows with their kinks smoothed over a width."""
+
+    slope: Vector
+    gram: Matrix
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a look at a point has shown; slope and Gram matrix are those of far rows and ridge.
+
+    Attributes
+    ----------
+    margin : far rows with a kink are away from it by at least this multiple of their length
+    width : the same as a distance
+    near : the near rows, or None where they are too many
+    held : near rows that are likely to be held at their kink, where that is known
+    band : the near rows smoothed, where that was asked for
+    """
+
+    at: Iterate
+    slope: Vector
+    gram: Matrix
+    margin: float
+    width: float
+    near: Near | None
+    held: Mask | None
+    band: BandSums | None
+
+
+class ModelStep(NamedTuple):
+    """The way to the minimum of the model, a slope of F_I at the point, and what the bound loses there.
+
+    near_slopes are those of the near rows at the end of the way; n_steps counts steps of the kernel; warm is
+    the state in which the kernel ended, for another step with the same near rows.
+    """
+
+    delta: Vector
+    slope: Vector
+    loss: float
+    remainder: float
+    is_exact: bool
+    near_slopes: Vector
+    n_steps: int
+    warm: tuple[PieceProblem, WarmState] | None
+
+
+def step_from(view: View, last: ModelStep | None = None) -> ModelStep:
+    """The step to the minimum of the model; `last` is the step before, from the same surrogate."""
+    if view.near is None or (view.near.v.size == 0 and view.band is not None):
+        return _smooth_step(view)
+    return _exact_step(view, view.near, None if last is None else last.warm)
+
+
+def _exact_step(view: View, near: Near, last: tuple[PieceProblem, WarmState] | None) -> ModelStep:
+    """Minimise far quadratic plus near pieces."""
+    # Imported here: the compiler takes longer to load than everything else together.
+    from rectifit.surrogate.descent import descend
+
+    Z, v, u = near
+    kink = pieces.inactive_kink(v)
+    if last is not None and last[0].Z is Z and last[0].curvature is view.gram:
+        # The same rows are near and the far rows have not changed: only the point has moved.
+        problem = last[0]._replace(u0=u, slope=view.slope[None])
+        warm = last[1]._replace(delta=np.zeros_like(view.slope), u=u.copy())
+    else:
+        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+        problem = PieceProblem(Z, np.ascontiguousarray(Z.T), norms, v, u, view.slope[None], view.gram)
+        warm = _first_state(view, Z, u, kink)
+    found = descend(problem, kink[None], warm)
+    slopes = np.maximum(found.slopes[0], 0.0)
+    loss, remainder = _loss(view, slopes @ Z, fenchel_gap(u, v, kink, slopes))
+    slope = view.slope + pieces.slope(u, v, kink) @ Z
+    n_steps = int(found.steps[0])
+    return ModelStep(found.deltas[0], slope, loss, remainder, True, slopes, n_steps, (problem, warm))
+
+
+def _first_state(view: View, Z: Matrix, u: Vector, kink: Vector) -> WarmState:
+    """States of the near rows at the point, and the Gram matrix that belongs to them."""
+    state = np.where(u > kink, QUADRATIC, FLAT).astype(np.int8)
+    if view.held is not None:
+        state[view.held] = HELD
+    present = Z[state != FLAT]
+    q = view.slope.size
+    return WarmState(np.zeros(q), u.copy(), state, view.gram + present.T @ present, np.zeros(q))
+
+
+def _smooth_step(view: View) -> ModelStep:
+    """A Newton step with the near rows smoothed; exact where there are none."""
+    assert view.band is not None
+    slope = view.slope + view.band.slope
+    delta = -0.5 * solve_gram(view.gram + view.band.gram, slope)
+    loss, remainder = _loss(view, view.band.slope, view.band.gap)
+    return ModelStep(delta, slope, loss, remainder, view.near is not None, np.empty(0), 1, None)
+
+
+def _loss(view: View, near_slope: Vector, near_gap: float) -> tuple[float, float]:
+    """How far the minimum can lie below the value that was read, and what of that is only rounding.
+
+    Slopes of near rows are kept as they are, and may be those at another point, at the price of their Fenchel
+    gaps. Only slopes of far rows, which are those at the point, are moved, and so far that the sum of all
+    vanishes: the set Q of `rectifit.bounds` are the far rows. A far row with a kink has a slope of at least
+    2 margin |z|, so it stays feasible while |v| <= 2 margin.
+    """
+    rho = view.slope + near_slope
+    v = solve_gram(view.gram, rho)
+    decrement, remainder = residual_cost(view.gram, rho, v)
+    is_feasible = float(np.linalg.norm(v)) <= 2.0 * view.margin
+    return max(near_gap + float(decrement), 0.0) if is_feasible else math.inf, float(remainder)

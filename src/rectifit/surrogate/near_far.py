@@ -1,0 +1,303 @@
+"""Surrogates minimised from looks at the data: near rows exactly, far rows as one quadratic.
+
+A reader looks at some points in one pass over the data. After every look a step is made to the minimum of
+what was seen (`rectifit.surrogate.model`), and the next look is at where that led:
+
+* exact, with few near rows: if no far row changes sides on the way, that is the minimum;
+* smooth, with too many. Kinks are smoothed over the distance that the rows are expected to move still; so
+  many kinks together are as good as smooth.
+
+No look is spent on proof: every look gives the value at its point and a lower bound of the minimum, and when
+they agree it is done. A step that leads too far is shortened to where a straight line through the slopes at
+both ends puts the minimum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from rectifit._typing import Matrix, Vector
+from rectifit.active import ActiveSet
+from rectifit.bounds import allowance
+from rectifit.coordinates import Coordinates
+from rectifit.parallel import workers
+from rectifit.surrogate.model import Iterate, ModelStep, View, step_from
+from rectifit.tolerances import ZERO_U_TOL
+
+__all__ = ["Found", "NearFar", "Reader", "Start"]
+
+MAX_TURNS = 60
+# Share of sum v^2. A loss below it is polished once more.
+POLISH_TOL = 1e-11
+# Share of sum v^2. A loss below it is rounding.
+FINE_TOL = 1e-17
+# Share of sum v^2. A loss below it counts as converged.
+CONVERGED_TOL = 1e-9
+# Share of sum v^2 by which a value may rise through rounding.
+RISE_TOL = 1e-13
+# Share of a step by which rows are expected to move after it: of a smooth step, and of an exact one.
+AFTER_SMOOTH = 0.3
+AFTER_EXACT = 0.2
+# Surrogates in one look, and numbers in their Gram matrices.
+MAX_TOGETHER = 16
+MAX_GRAM_NUMBERS = 1 << 25
+
+
+class Start(NamedTuple):
+    """Where to begin, how far rows are expected to move from there, and what is known of the place."""
+
+    gamma: Vector
+    reach: float = 0.0
+    view: View | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The minimum of a surrogate, in working units.
+
+    Attributes
+    ----------
+    at : where it is
+    loss : how far the true minimum can lie below the value there
+    step : the last step, whose slopes are the dual solution
+    n_steps : steps of the kernel
+    converged : whether value and bound agree
+    ahead : what the last look has shown of the surrogate that the iterative method goes on with from here
+    """
+
+    at: Iterate
+    loss: float
+    view: View
+    step: ModelStep
+    n_steps: int
+    converged: bool
+    ahead: View | None = None
+
+
+class Reader(Protocol):
+    """Looks at surrogates at points; also says what the working coordinates are.
+
+    Attributes
+    ----------
+    coordinates, gram, ridge : the working coordinates, Z'Z and the ridge in them
+    largest : largest |sqrt(w) x| of every column
+    total : sum v^2
+    n_samples : rows
+    """
+
+    coordinates: Coordinates
+    gram: Matrix
+    ridge: Matrix
+    largest: Vector
+    total: float
+    n_samples: int
+
+    def target(self, active: ActiveSet, gamma: Vector, reach: float, turn: int) -> Any:
+        """Which rows are to be near at a point, where rows are expected to move by `reach` after it."""
+        ...
+
+    def look(self, questions: Sequence[Question]) -> list[View]:
+        """One look at all points."""
+        ...
+
+
+class Question(NamedTuple):
+    """One surrogate at one point, what the reader says of near rows, and what it saw of the surrogate last.
+
+    With `zero`, up to which u counts as 0, active sets get fingerprints.
+    """
+
+    active: ActiveSet
+    gamma: Vector
+    target: Any
+    last: tuple[View, ModelStep] | None = None
+    zero: float | None = None
+
+
+@dataclass
+class SolveState:
+    """One surrogate on its way."""
+
+    active: ActiveSet
+    gamma: Vector
+    target: Any
+    turn: int = 0
+    n_steps: int = 0
+    is_polished: bool = False
+    last_move: float = math.inf
+    lowest: float = -math.inf
+    best: tuple[View, ModelStep] | None = None
+    last: tuple[View, ModelStep] | None = None
+    is_done: bool = False
+    # Whether the point is expected to be the last, and what the last look has shown of the next surrogate.
+    is_last: bool = False
+    ahead: View | None = None
+    # The last point that was accepted, its value with all that smoothing may hide, and the step from there.
+    base: tuple[Vector, float, ModelStep] | None = field(default=None, repr=False)
+    share: float = 1.0
+
+
+class NearFar:
+    """Minimises surrogates from looks.
+
+    Parameters
+    ----------
+    reader : Reader
+    n_threads : int, default=1
+        Threads that minimise models between looks.
+    on_look : called after every look with the points, optional
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        n_threads: int = 1,
+        on_look: Callable[[list[Iterate]], None] = lambda _: None,
+    ) -> None:
+        self.reader = reader
+        self.n_threads = n_threads
+        self.on_look = on_look
+
+    @property
+    def batch(self) -> int:
+        """Surrogates that are minimised in the same looks."""
+        return max(1, min(MAX_TOGETHER, MAX_GRAM_NUMBERS // self.reader.coordinates.n_directions**2))
+
+    def solve(
+        self,
+        sets: Sequence[ActiveSet],
+        starts: Sequence[Start],
+        following: Callable[[Iterate], ActiveSet] | None = None,
+    ) -> list[Found]:
+        """Minimise one surrogate per active set, in shared looks.
+
+        With `following`, the active set that the iterative method goes on with from a point, minima have
+        fingerprints, and a look that is expected to be a surrogate's last includes the next surrogate.
+        """
+        found: list[Found] = []
+        for e in range(0, len(sets), self.batch):
+            part = slice(e, e + self.batch)
+            found += self._solve(sets[part], starts[part], following)
+        return found
+
+    def look_at(self, sets: Sequence[ActiveSet], gammas: Sequence[Vector]) -> list[Iterate]:
+        """Points as if they had been found, by one look without near rows."""
+        questions = [
+            Question(active, gamma, None, zero=self.zero_of(gamma))
+            for active, gamma in zip(sets, gammas, strict=True)
+        ]
+        return [view.at for view in self.reader.look(questions)]
+
+    def zero_of(self, gamma: Vector) -> float:
+        """Up to this size u at a point counts as 0."""
+        return ZERO_U_TOL * self._extent(gamma)
+
+    def _extent(self, gamma: Vector) -> float:
+        """No |u| is larger."""
+        return float(np.abs(self.reader.coordinates.T @ gamma) @ self.reader.largest)
+
+    def _solve(
+        self,
+        sets: Sequence[ActiveSet],
+        starts: Sequence[Start],
+        following: Callable[[Iterate], ActiveSet] | None,
+    ) -> list[Found]:
+        states = [
+            SolveState(active, start.gamma, self.reader.target(active, start.gamma, start.reach, 0))
+            for active, start in zip(sets, starts, strict=True)
+        ]
+        for state, start in zip(states, starts, strict=True):
+            if start.view is not None:
+                self._advance(state, start.view)
+        with workers(self.n_threads) as mapped:
+            while going := [state for state in states if not state.is_done]:
+                list(mapped(self._advance, going, self._look(going, following)))
+        return [self._finish(state) for state in states]
+
+    def _look(
+        self, states: list[SolveState], following: Callable[[Iterate], ActiveSet] | None
+    ) -> list[View]:
+        """One look."""
+        questions: list[Question] = []
+        places = []
+        for state in states:
+            places.append(len(questions))
+            zero = None if following is None else self.zero_of(state.gamma)
+            questions.append(Question(state.active, state.gamma, state.target, state.last, zero))
+            state.ahead = None
+            if following is not None and state.is_last and state.last is not None:
+                point = replace(state.last[0].at, gamma=state.gamma, fingerprints=None, zero=zero)
+                questions.append(questions[-1]._replace(active=following(point), last=None))
+        views = self.reader.look(questions)
+        self.on_look([views[place].at for place in places])
+        for state, place, after in zip(states, places, [*places[1:], len(questions)], strict=True):
+            state.ahead = views[place + 1] if after - place == 2 else None
+        return [views[place] for place in places]
+
+    def _advance(self, state: SolveState, view: View) -> None:
+        """Evaluate the point of the look and choose the next one."""
+        total, at = self.reader.total, view.at
+        step = step_from(view, state.last[1] if state.last else None)
+        state.turn += 1
+        state.n_steps += step.n_steps
+        state.last = view, step
+        state.lowest = max(state.lowest, at.value - step.loss - self._rounding(at, step))
+        if state.best is None or at.value <= state.best[0].at.value:
+            state.best = view, step
+        reached = step.loss <= POLISH_TOL * total
+        if step.loss <= FINE_TOL * total or (reached and state.is_polished) or state.turn >= MAX_TURNS:
+            # The last point is the most accurate, though values may differ by rounding.
+            state.best = (view, step) if reached else state.best
+            state.is_done = True
+            return
+        state.is_polished = reached
+        hidden = 0.0 if step.is_exact or view.band is None else view.band.gap
+        if state.base is not None and at.value > state.base[1] + hidden + RISE_TOL * total and not reached:
+            self._shorten(state, step)
+            return
+        state.base, state.share = (at.gamma, at.value + hidden, step), 1.0
+        state.gamma = at.gamma + step.delta
+        move = self.length(step.delta)
+        if step.is_exact:
+            reach = AFTER_EXACT * move if 4.0 * move > view.width else 0.0
+        else:
+            reach = move * min(max(move / state.last_move, AFTER_SMOOTH), 0.8)
+            reach = min(reach, view.width / 8.0)
+        state.last_move, state.is_last = move, step.is_exact and reach == 0.0
+        state.target = self.reader.target(state.active, state.gamma, reach, state.turn)
+
+    def _shorten(self, state: SolveState, step: ModelStep) -> None:
+        """Go back to where a straight line through the slopes at both ends puts the minimum."""
+        assert state.base is not None
+        origin, _, way = state.base
+        down, up = float(way.slope @ way.delta), float(step.slope @ way.delta)
+        ratio = down / (down - up) if up > 0.0 > down else 0.5
+        state.share *= min(max(ratio, 0.1), 0.7)
+        state.gamma, state.is_last = origin + state.share * way.delta, False
+        reach = AFTER_SMOOTH * state.share * self.length(way.delta)
+        state.target = self.reader.target(state.active, state.gamma, reach, state.turn)
+
+    def length(self, delta: Vector) -> float:
+        """Root mean square of what rows move."""
+        return math.sqrt(max(float(delta @ self.reader.gram @ delta), 0.0) / self.reader.n_samples)
+
+    def _rounding(self, at: Iterate, step: ModelStep) -> float:
+        """What the bound gives up for rounding; the sum of n slopes is at most 2 sqrt(n F)."""
+        n, size = self.reader.n_samples, float(np.linalg.norm(at.gamma))
+        slopes = 2.0 * math.sqrt(n * at.value)
+        return float(
+            allowance(n, at.value, at.gamma.size, self._extent(at.gamma), slopes, step.remainder, size)
+        )
+
+    def _finish(self, state: SolveState) -> Found:
+        assert state.best is not None
+        view, step = state.best
+        loss = max(view.at.value - state.lowest, 0.0)
+        ahead = state.ahead if state.ahead is not None and state.ahead.at.gamma is view.at.gamma else None
+        converged = loss <= CONVERGED_TOL * self.reader.total
+        return Found(view.at, loss, view, step, state.n_steps, converged, ahead)

@@ -1,0 +1,186 @@
+"""The engine over data that is read in passes: active sets are cuts through the outcomes, or signs of a point.
+
+An active set is never stored, and all surrogates that do not depend on each other are minimised in the same
+passes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from rectifit.active import ALL, NONE, ActiveSet, Sign, split_ranks
+from rectifit.bounds import allowance
+from rectifit.data.blocks import blas_threads
+from rectifit.data.problem import Point, Problem
+from rectifit.data.ranks import find_cuts
+from rectifit.surrogate.engine import Coefficients, Engine, Minimum
+from rectifit.surrogate.model import Iterate
+from rectifit.surrogate.near_far import Found, NearFar, Start
+from rectifit.surrogate.passes import PassReader
+from rectifit.surrogate.solver import SurrogateSolver
+
+__all__ = ["PassEngine", "PassPoint"]
+
+
+@dataclass(frozen=True, eq=False)
+class PassPoint(Point):
+    """A point that a pass has looked at: in working units, and what it is the minimum of, if so."""
+
+    at: Iterate
+    found: Found | None = None
+
+
+class PassEngine(Engine):
+    """Minimises surrogates with a `NearFar` over a `PassReader`.
+
+    Parameters
+    ----------
+    problem : Problem
+    n_threads : int, optional
+        Threads that read, and that minimise models between passes. Default: as many as BLAS may use.
+    on_pass : called with the number of every pass over X that begins, optional
+
+    Attributes
+    ----------
+    reader : PassReader
+    """
+
+    has_rows = False
+
+    def __init__(
+        self,
+        problem: Problem,
+        n_threads: int | None = None,
+        on_pass: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        n_threads = n_threads or problem.data.n_threads or blas_threads()
+        self.problem = Problem(problem.data.with_threads(n_threads), problem.fit_intercept, problem.alpha)
+        # Threads work on blocks and models; matrix products use one each.
+        with threadpool_limits(1, "blas"):
+            self.reader = PassReader(self.problem, on_pass)
+        self._engine = NearFar(self.reader, n_threads, self._watch)
+        self.batch = self._engine.batch
+        self.watch: Callable[[Sequence[Point]], None] = lambda _: None
+
+    @property
+    def summary(self) -> PassReader:
+        """Working coordinates, and sums over all rows in them."""
+        return self.reader
+
+    def minimise(
+        self, sets: Sequence[ActiveSet], starts: Sequence[Point] | None = None, follow: bool = False
+    ) -> list[Minimum]:
+        """Minimise the surrogates in shared passes, equal ones once."""
+        names = [id(active) if active.key is None else active.key for active in sets]
+        places = sorted({name: e for e, name in enumerate(names) if sets[e] != NONE}.values())
+        chosen = [sets[e] for e in places]
+        with threadpool_limits(1, "blas"):
+            begin = self._starts(chosen, None if starts is None else [starts[e] for e in places])
+            found = self._engine.solve(chosen, begin, self._sign if follow else None)
+        answers = {names[e]: self._minimum(one) for e, one in zip(places, found, strict=True)}
+        return [answers.get(name) or self._zero() for name in names]
+
+    def evaluate(self, points: Sequence[Coefficients]) -> list[Point]:
+        """The true objectives of some coefficients, by one pass."""
+        gammas = [self.reader.coordinates.from_coefficients(*point) for point in points]
+        with threadpool_limits(1, "blas"):
+            return [self._point(at) for at in self._engine.look_at([ALL] * len(gammas), gammas)]
+
+    def active_at(self, point: Point) -> ActiveSet:
+        """The sign of the point."""
+        known = point if isinstance(point, PassPoint) else self.evaluate([(point.beta, point.intercept)])[0]
+        assert isinstance(known, PassPoint)
+        return self._sign(known.at)
+
+    def wider_at(self, point: Point) -> ActiveSet | None:  # noqa: ARG002
+        """None: of samples exactly at 0, a pass keeps no record."""
+        return None
+
+    def split_sets(self, n_splits: int) -> list[ActiveSet]:
+        """Cuts through the sorted outcomes, found by passes that do not read X."""
+        outcomes = self.problem.data.outcomes
+        n, m = outcomes.n_weighted, outcomes.n_positive
+        # Ranks among the positive samples, which are the last m.
+        ranks = [rank - (n - m) for rank in split_ranks(n, n_splits)]
+        inner = [rank for rank in ranks if 0 < rank < m]
+        sample = self.reader.sample
+        v = sample.y if sample.w is None else np.sqrt(sample.w) * sample.y
+
+        def count(task: Any) -> Any:
+            return self.problem.data.reduce(task, design=False)
+
+        found = find_cuts(count, inner, self.problem.n_samples, m, np.sort(v[v > 0.0])) if inner else []
+        cuts = iter(found)
+        return [NONE if rank >= m else ALL if rank <= 0 else next(cuts) for rank in ranks]
+
+    def length(self, point: Point) -> float:
+        """The norm of sqrt(w) u, from the Gram matrix of all rows."""
+        coordinates = self.reader.coordinates
+        known = isinstance(point, PassPoint)
+        gamma = point.at.gamma if known else coordinates.from_coefficients(point.beta, point.intercept)
+        return coordinates.scale * math.sqrt(max(float(gamma @ self.reader.gram @ gamma), 0.0))
+
+    def shorten(self, point: Point) -> Point | None:  # noqa: ARG002
+        """None: where columns are dependent, working coordinates lead to the shortest coefficients."""
+        return None
+
+    def row_solver(self, stage: str) -> SurrogateSolver:
+        """Refused: single surrogates by the thousand would take as many passes."""
+        raise ValueError(
+            f"method has the stage {stage!r}, which minimises one surrogate after another and needs all rows "
+            "in memory; for data read in passes the stages are 'auto', 'sorting', 'iterative', 'multistart'"
+        )
+
+    def copy(self) -> PassEngine:
+        """The engine itself, which has threads of its own."""
+        return self
+
+    def _starts(self, sets: list[ActiveSet], starts: Sequence[Point] | None) -> list[Start]:
+        """From minima found before, or from the sample."""
+        model, otherwise = self.reader.model, self.reader.least_squares()
+        bases = [getattr(point, "found", None) for point in starts or ()]
+        if bases and all(bases):
+            return model.next_starts(sets, bases)
+        return model.first_starts(sets, otherwise)
+
+    def _sign(self, at: Iterate) -> Sign:
+        """The active set at a point."""
+        coordinates = self.reader.coordinates
+        beta, intercept = coordinates.coefficients(at.gamma)
+        fingerprint = None if at.fingerprints is None else at.fingerprints[1]
+        zero = self._engine.zero_of(at.gamma) * coordinates.scale
+        return Sign(beta, intercept, zero, at.gamma, fingerprint)
+
+    def _point(self, at: Iterate, found: Found | None = None) -> PassPoint:
+        beta, intercept = self.reader.coordinates.coefficients(at.gamma)
+        objective = at.objective * self.reader.coordinates.scale**2
+        return PassPoint(beta, intercept, objective, at, found)
+
+    def _minimum(self, found: Found) -> Minimum:
+        at, square = found.at, self.reader.coordinates.scale**2
+        repeats = at.fingerprints is not None and at.fingerprints[0] == at.fingerprints[1]
+        return Minimum(
+            at.active,
+            at.value * square,
+            (at.value - found.loss) * square,
+            found.converged,
+            self._point(at, found),
+            repeats,
+        )
+
+    def _zero(self) -> Minimum:
+        """Without active samples every piece is smallest at u <= 0."""
+        total, square = self.reader.total, self.reader.coordinates.scale**2
+        zero = np.zeros(self.reader.coordinates.n_directions)
+        loss = float(allowance(self.problem.n_samples, total))
+        at = Iterate(NONE, zero, total, total, True, 0.0, None)
+        return Minimum(NONE, total * square, (total - loss) * square, True, self._point(at), False)
+
+    def _watch(self, points: list[Iterate]) -> None:
+        self.watch([self._point(at) for at in points])

@@ -1,0 +1,133 @@
+"""Looks at data that is read in passes: only sums and a sample of the rows are in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rectifit._typing import Vector
+from rectifit.bounds import solve_gram
+from rectifit.coordinates import find_coordinates
+from rectifit.data.blocks import Block, S
+from rectifit.data.memory import MemoryData
+from rectifit.data.problem import Problem
+from rectifit.surrogate.model import BandSums, Iterate, View
+from rectifit.surrogate.near_far import Question
+from rectifit.surrogate.sample_model import BandTarget, SampleModel
+from rectifit.surrogate.survey import GramTask, SurveyTask, join_samples
+from rectifit.surrogate.sweep import PassResult, Probe, SweepTask
+
+__all__ = ["PassReader"]
+
+# Rows in the sample: so many per direction, and at least so many, while they hold at most so many numbers.
+SAMPLE_FACTOR = 200
+MIN_SAMPLE_ROWS = 5000
+MAX_SAMPLE_NUMBERS = 1 << 23
+
+
+class PassReader:
+    """Surveyed data; every look is one pass.
+
+    Parameters
+    ----------
+    problem : Problem
+    on_pass : called with the number of every pass over X that begins, optional
+
+    Attributes
+    ----------
+    coordinates, gram, cross, ridge : the working coordinates, Z'Z, Z'v and the ridge in them
+    largest : largest |sqrt(w) x| of every column
+    reach : no row is longer than this
+    sample : `rectifit.surrogate.survey.Sample`
+    model : what the sample says of passes to come
+    n_passes : passes over X so far
+    """
+
+    def __init__(self, problem: Problem, on_pass: Callable[[int], None] = lambda _: None) -> None:
+        self.problem = problem
+        self.n_samples = problem.n_samples
+        self.n_passes = 0
+        self._on_pass = on_pass
+        outcomes, p = problem.data.outcomes, problem.n_features
+        wanted = max(SAMPLE_FACTOR * (p + 1), MIN_SAMPLE_ROWS)
+        wanted = min(wanted, max(MAX_SAMPLE_NUMBERS // p, 2 * (p + 1)))
+        survey = self.reduce(SurveyTask(problem.fit_intercept, outcomes.scale, wanted / problem.n_samples))
+        self.largest, self.penalty = survey.largest, problem.penalty
+        self.total = outcomes.total * (outcomes.top / outcomes.scale) ** 2
+        self.coordinates, self.gram = find_coordinates(
+            survey.largest,
+            survey.gram,
+            self.penalty,
+            outcomes.scale,
+            problem.fit_intercept,
+            lambda coordinates: self.reduce(GramTask(coordinates)).value,
+        )
+        magnified = self.coordinates.T * survey.largest[:, None]
+        self.cross: Vector = survey.cross @ magnified
+        self.ridge = self.coordinates.ridge(self.penalty)
+        self.reach = float(np.linalg.norm(magnified))
+        self.sample = join_samples(survey.sample)
+        near_factor = problem.data.near_factor
+        self.model = SampleModel(
+            self.coordinates, self.sample, self._sampled(), self.n_samples, near_factor
+        )
+
+    def _sampled(self) -> Problem | None:
+        """The sample as a problem in memory, with its share of the ridge; None if no row has weight."""
+        X, y, w, _ = self.sample
+        if w is not None and not (w > 0.0).any():
+            return None
+        alpha = self.problem.alpha * y.size / self.n_samples
+        return Problem(MemoryData(X, y, w), self.problem.fit_intercept, alpha)
+
+    def least_squares(self) -> Vector:
+        """The linear least-squares fit, ridge included."""
+        return solve_gram(self.gram + self.ridge, self.cross)
+
+    def reduce(self, task: Callable[[Block], S]) -> S:
+        """One pass over X, counted."""
+        self.n_passes += 1
+        self._on_pass(self.n_passes)
+        return self.problem.data.reduce(task)
+
+    def target(self, active: Any, gamma: Vector, reach: float, turn: int) -> BandTarget:
+        """As many near rows as are wanted, or all that may cross their kink."""
+        return self.model.target(active, gamma, reach, turn)
+
+    def look(self, questions: Sequence[Question]) -> list[View]:
+        """One pass at all points."""
+        probes = [
+            Probe(q.gamma, q.active, *(q.target or BandTarget(-1.0, 0)), zero=q.zero) for q in questions
+        ]
+        found = self.sweep(probes)
+        return [
+            self._view(probe, found, far, e)
+            for e, (probe, far) in enumerate(zip(probes, found.far(), strict=True))
+        ]
+
+    def sweep(self, probes: Sequence[Probe]) -> PassResult:
+        """One pass."""
+        return self.reduce(SweepTask(self.coordinates, tuple(probes)))
+
+    def _view(self, probe: Probe, found: PassResult, far: Any, line: int) -> View:
+        gamma, gram = probe.gamma, far[:-1, :-1] + self.ridge
+        penalty = float(self.penalty @ np.square(self.coordinates.T @ gamma))
+        both = (int(found.fingerprints[line, 0]), int(found.fingerprints[line, 1]))
+        at = Iterate(
+            probe.active,
+            gamma,
+            value=float(found.values[line]) + penalty,
+            objective=float(found.objectives[line]) + penalty,
+            is_zero=bool(found.highest[line] <= 0.0),
+            zero=0.0 if probe.zero is None else probe.zero,
+            fingerprints=None if probe.zero is None else both,
+        )
+        band = BandSums(
+            2.0 * found.band_slopes[line], found.band_grams[line], float(found.band_gaps[line])
+        )
+        near = found.near_rows(line, gamma.size)
+        slope = 2.0 * (gram @ gamma - far[:-1, -1])
+        margin = probe.width / self.reach if self.reach > 0.0 else np.inf
+        return View(at, slope, gram, margin, probe.width, near, None, band)

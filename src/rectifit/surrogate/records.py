@@ -1,0 +1,112 @@
+"""Records that go into compiled code and come out of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rectifit._typing import Mask, Matrix, Vector
+
+__all__ = ["FLAT", "HELD", "QUADRATIC", "Evaluated", "Minima", "PieceProblem", "Source", "States", "WarmState"]
+
+# A row is on its constant, on its quadratic, or held at its kink.
+FLAT = 0
+QUADRATIC = 1
+HELD = 2
+
+States = npt.NDArray[np.int8]
+
+
+class PieceProblem(NamedTuple):
+    """What is minimised, but for the kinks: a background quadratic and the pieces of rows.
+
+        slope'delta + delta' curvature delta + sum_i piece_i(u0_i + z_i'delta)
+
+    Zt is the transpose of Z, norms the lengths of its rows, y the outcomes of the pieces. slope has one line,
+    or one per problem.
+    """
+
+    Z: Matrix
+    Zt: Matrix
+    norms: Vector
+    y: Vector
+    u0: Vector
+    slope: Matrix
+    curvature: Matrix
+
+
+class WarmState(NamedTuple):
+    """Where a minimisation begins, changed to where it ends.
+
+    Attributes
+    ----------
+    delta, u : the point, and u = u0 + Z delta
+    state : FLAT, QUADRATIC or HELD, for every row
+    gram : lower triangle of the curvature plus the Gram matrix of all rows that are not FLAT
+    largest : the largest values of its diagonal since it was computed from the rows
+    """
+
+    delta: Vector
+    u: Vector
+    state: States
+    gram: Matrix
+    largest: Vector
+
+    def copy(self) -> WarmState:
+        """The same in arrays of its own."""
+        return WarmState(
+            self.delta.copy(), self.u.copy(), self.state.copy(), self.gram.copy(), self.largest.copy()
+        )
+
+
+class Minima(NamedTuple):
+    """Where the kernel ended, one line per problem.
+
+    Attributes
+    ----------
+    deltas, states : the point, and the state of every row
+    slopes : a subgradient of every piece; with the slope of the background they add up to 0 at the minimum
+    factors : Cholesky factors of the Gram matrices, as the kernel writes them
+    steps : number of steps
+    converged : whether the minimum was reached, or the search stood still or ran out of steps
+    """
+
+    deltas: Matrix
+    states: States
+    slopes: Matrix
+    factors: Matrix
+    steps: npt.NDArray[np.int64]
+    converged: Mask
+
+
+class Source(NamedTuple):
+    """The data behind the rows: z_i = root_weight_i a_i'T, all transposed.
+
+    penalty is the weight of the squares of the coefficients, largest the largest |root_weight_i a_ij| of every
+    column.
+    """
+
+    At: Matrix
+    root_weight: Vector
+    Tt: Matrix
+    penalty: Vector
+    largest: Vector
+
+
+class Evaluated(NamedTuple):
+    """Minima evaluated from the data, one line per problem.
+
+    Attributes
+    ----------
+    columns : the coefficients T gamma
+    values : the objective there, with the penalty
+    losses : how far the minimum can lie below (see `rectifit.bounds`)
+    infeasible : where losses do not hold until the slopes are repaired
+    """
+
+    columns: Matrix
+    values: Vector
+    losses: Vector
+    infeasible: Mask

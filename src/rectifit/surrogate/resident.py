@@ -1,0 +1,210 @@
+"""Looks at data in memory: a look costs one product with X, and the Gram matrix follows the rows that change.
+
+The near rows are exactly those nearest to their kinks, relative to their lengths. While no far row changes
+sides they stay the same from look to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rectifit import pieces
+from rectifit._typing import Index, Mask, Matrix, Vector
+from rectifit.active import ActiveSet, Members
+from rectifit.surrogate.band import Near
+from rectifit.surrogate.model import Iterate, ModelStep, View
+from rectifit.surrogate.near_far import NearFar, Question, Start
+from rectifit.surrogate.records import HELD
+from rectifit.surrogate.rows import WorkingRows
+from rectifit.surrogate.solution import Answers
+from rectifit.tolerances import DRIFT_TOL, HOLD_TOL
+
+__all__ = ["ResidentEngine", "ResidentReader"]
+
+# Rows near their kinks: at least so many, or so many per direction in the first look and in the next ones.
+MIN_NEAR_ROWS = 1000
+FIRST_NEAR_FACTOR = 25
+NEXT_NEAR_FACTOR = 20
+# From this turn on their number doubles, while they hold at most so many numbers.
+DOUBLING_TURN = 6
+MAX_NEAR_NUMBERS = 1 << 26
+
+
+@dataclass(frozen=True, eq=False)
+class RowView(View):
+    """A view with what the next look at the same surrogate can use again; cross is Z'v over the far rows."""
+
+    near: Near
+    u: Vector
+    right: Mask
+    index: Index
+    cross: Vector
+
+
+class ResidentReader:
+    """Keeps the Gram matrix of the rows on their quadratic from one look to the next."""
+
+    def __init__(self, rows: WorkingRows) -> None:
+        self.rows = rows
+        self.coordinates, self.gram, self.ridge = rows.coordinates, rows.gram, rows.ridge
+        self.largest, self.n_samples = rows.largest, rows.n_rows
+        self.total = rows.total
+        # Gram matrix and Z'v over the rows in `inside`; to begin with, all: the start is least squares.
+        self._gram: Matrix = rows.gram.copy()
+        self._cross: Vector = rows.cross.copy()
+        self._inside: Mask = np.ones(rows.n_rows, dtype=np.bool_)
+        self._peak: Vector = rows.gram.diagonal().copy()
+        # The point of the last look, and u there.
+        self._point: tuple[Vector, Vector] | None = None
+        # Rows that were held at their kink in the last solution.
+        self._held: Mask = np.zeros(rows.n_rows, dtype=np.bool_)
+
+    def target(self, active: ActiveSet, gamma: Vector, reach: float, turn: int) -> int:  # noqa: ARG002
+        """How many rows are to be near."""
+        q = self.rows.n_directions
+        wanted = max((NEXT_NEAR_FACTOR if turn else FIRST_NEAR_FACTOR) * q, MIN_NEAR_ROWS)
+        wanted *= 2 ** max(0, turn - DOUBLING_TURN)
+        return min(wanted, max(MAX_NEAR_NUMBERS // q, FIRST_NEAR_FACTOR * q))
+
+    def look(self, questions: Sequence[Question]) -> list[View]:
+        """One look after another."""
+        return [self._look(question) for question in questions]
+
+    def slopes(self, view: View, near_slopes: Vector) -> Vector:
+        """The dual solution: slopes of all rows at a point, those of the near rows given."""
+        assert isinstance(view, RowView)
+        slopes = 2.0 * (view.u - self.rows.y) * view.right
+        kinked = ~self.rows.data.mask_of(view.at.active)
+        # Rounding may put u on the wrong side of its kink.
+        slopes[kinked] = np.maximum(slopes[kinked], 0.0)
+        slopes[view.index] = near_slopes
+        return slopes
+
+    def remember(self, view: View, step: ModelStep) -> None:
+        """Keep the rows that a step left at their kinks."""
+        assert isinstance(view, RowView)
+        self._held = np.zeros(self.n_samples, dtype=np.bool_)
+        if step.warm is not None:
+            self._held[view.index] = step.warm[1].state == HELD
+
+    def _look(self, question: Question) -> RowView:
+        rows, y, gamma = self.rows, self.rows.y, question.gamma
+        u = self._preactivation(gamma)
+        kink = pieces.kinks(y, rows.data.mask_of(question.active))
+        right = u > kink
+        # Zero rows never move and are never near; rows without a kink are at an infinite distance.
+        distance = np.full(rows.n_rows, np.inf)
+        np.divide(np.abs(u - kink), rows.norms, out=distance, where=rows.norms > 0.0)
+        penalty = float(rows.penalty @ np.square(rows.T @ gamma))
+        r = np.maximum(u, 0.0) - y
+        at = Iterate(
+            question.active,
+            gamma,
+            value=float(pieces.value(u, y, kink).sum()) + penalty,
+            objective=float(r @ r) + penalty,
+            is_zero=bool(u.max() <= 0.0),
+            zero=question.zero or 0.0,
+        )
+        last = None if question.last is None else question.last[0]
+        if question.last is not None:
+            self.remember(*question.last)
+        if isinstance(last, RowView) and self._is_same_model(last, right):
+            index, Z, gram, cross = last.index, last.near.Z, last.gram, last.cross
+        else:
+            index = self._nearest(distance, question.target)
+            Z = rows.rows(index)
+            self._update_gram(right)
+            present = Z[right[index]]
+            gram = self._gram - present.T @ present + self.ridge
+            cross = self._cross - y[index][right[index]] @ present
+        held = self._held[index] & (np.abs(u - kink)[index] <= HOLD_TOL)
+        distance[index] = np.inf
+        return RowView(
+            at,
+            slope=2.0 * (gram @ gamma - cross),
+            gram=gram,
+            margin=float(distance.min(initial=np.inf)),
+            width=np.inf,
+            near=Near(Z, y[index], u[index]),
+            held=held,
+            band=None,
+            u=u,
+            right=right,
+            index=index,
+            cross=cross,
+        )
+
+    def _preactivation(self, gamma: Vector) -> Vector:
+        if self._point is None or self._point[0] is not gamma:
+            self._point = gamma, self.rows.preactivation(gamma)
+        return self._point[1]
+
+    @staticmethod
+    def _is_same_model(last: RowView, right: Mask) -> bool:
+        """Whether no far row has changed sides since the last look."""
+        changed = right != last.right
+        changed[last.index] = False
+        return not changed.any()
+
+    @staticmethod
+    def _nearest(distance: Vector, n_wanted: int) -> Index:
+        """The rows nearest to their kinks, and all that are at their kink."""
+        n_wanted = max(n_wanted, int(np.count_nonzero(distance <= HOLD_TOL)))
+        n_kinked = int(np.count_nonzero(distance < np.inf))
+        if n_wanted >= n_kinked:
+            return np.flatnonzero(distance < np.inf)
+        return np.sort(np.argpartition(distance, n_wanted)[:n_wanted])
+
+    def _update_gram(self, inside: Mask) -> None:
+        """Gram matrix and Z'v over `inside`: by the rows that differ, or anew if that is less work."""
+        changed = np.flatnonzero(inside != self._inside)
+        anew = bool(2 * changed.size > np.count_nonzero(inside))
+        if not anew and changed.size:
+            self._add(changed, np.where(inside[changed], 1.0, -1.0))
+            # Where most of the matrix was subtracted again, what is left has lost too many digits.
+            anew = bool((self._gram.diagonal() < DRIFT_TOL * self._peak).any())
+        if anew:
+            self._gram = np.zeros_like(self._gram)
+            self._cross = np.zeros_like(self._cross)
+            self._peak = np.zeros_like(self._peak)
+            self._add(np.flatnonzero(inside), None)
+        self._inside = inside
+
+    def _add(self, index: Index, sign: Any) -> None:
+        """Add these rows, or subtract them."""
+        gram, cross = self.rows.gram_of(index, sign)
+        self._gram = self._gram + gram
+        self._cross = self._cross + cross
+        np.maximum(self._peak, self._gram.diagonal(), out=self._peak)
+
+
+class ResidentEngine:
+    """Minimises surrogates of data in memory one after another, each from the minimum before it."""
+
+    batch = 1
+
+    def __init__(self, rows: WorkingRows) -> None:
+        self.rows = rows
+        self._reader = ResidentReader(rows)
+        self._engine = NearFar(self._reader)
+        self._gamma = rows.least_squares()
+
+    def restart(self, gamma: Vector) -> None:
+        """Begin the next solve at gamma; the Gram matrix stays."""
+        self._gamma = np.array(gamma)
+
+    def solve(self, actives: Mask) -> Answers:
+        """One answer per line of `actives` (positive samples only)."""
+        return Answers(*(np.array(column) for column in zip(*map(self._solve, actives), strict=True)))
+
+    def _solve(self, active: Mask) -> tuple[Vector, float, float, Vector, int, bool]:
+        (found,) = self._engine.solve([Members(active)], [Start(self._gamma)])
+        self._gamma = found.at.gamma
+        self._reader.remember(found.view, found.step)
+        slopes = self._reader.slopes(found.view, found.step.near_slopes)
+        columns = self.rows.T @ found.at.gamma
+        return columns, found.at.value, found.loss, slopes, found.n_steps, found.converged

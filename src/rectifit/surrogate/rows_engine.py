@@ -1,0 +1,164 @@
+"""The engine over rows in memory: any active set, as a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rectifit._typing import Index, Mask, Vector
+from rectifit.active import ActiveSet, Members, split_ranks
+from rectifit.data.problem import Point, Problem, RowPoint
+from rectifit.surrogate.batched import BatchedSolver
+from rectifit.surrogate.engine import Coefficients, Engine, Minimum
+from rectifit.surrogate.rows import WorkingRows
+from rectifit.surrogate.shortest import shorten
+from rectifit.surrogate.solution import SurrogateSolution
+from rectifit.surrogate.solver import SurrogateSolver
+
+__all__ = ["AcceleratedEngine", "RowsEngine", "ascending"]
+
+
+def ascending(problem: Problem) -> Index:
+    """Samples that have weight, from the least to the largest outcome; with weights, by w y^2 with y's sign.
+
+    The guarantee of the approximation algorithm needs this order of the positive samples.
+    """
+    signed = problem.root_weight * problem.y
+    order = np.argsort(signed, kind="stable")
+    return order[problem.root_weight[order] > 0.0]
+
+
+class RowsEngine(Engine):
+    """Minimises surrogates with a `SurrogateSolver`.
+
+    Parameters
+    ----------
+    problem : Problem
+        With data in memory.
+    device : torch device, optional
+        An accelerator, for methods that minimise thousands of surrogates.
+    """
+
+    has_rows = True
+
+    def __init__(self, problem: Problem, device: Any = None) -> None:
+        self.problem = problem
+        self.device = device
+        self.watch = _ignore
+        # The point at which the solver stands.
+        self._last: Point | None = None
+
+    @cached_property
+    def solver(self) -> SurrogateSolver:
+        """Made when it is needed: gradient methods need none."""
+        return SurrogateSolver(self.problem)
+
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        return self.solver.batch
+
+    @property
+    def summary(self) -> WorkingRows:
+        """The rows in working coordinates."""
+        return self.solver.rows
+
+    def minimise(
+        self,
+        sets: Sequence[ActiveSet],
+        starts: Sequence[Point] | None = None,
+        follow: bool = False,  # noqa: ARG002
+    ) -> list[Minimum]:
+        """Minimise one surrogate per active set: a single one from its start, others from the one before."""
+        start = None
+        if starts is not None and len(sets) == 1 and starts[0] is not self._last:
+            start = starts[0].beta, starts[0].intercept
+        masks = np.array([self._mask(active) for active in sets])
+        solutions = self._solve(masks, start)
+        points = self.problem.evaluate_all([(s.beta, s.intercept) for s in solutions])
+        following = self.problem.active_at(np.array([point.u for point in points]).T).T
+        repeats = (following == masks).all(axis=1).tolist()
+        self._last = points[-1]
+        return [
+            Minimum(active, s.value, s.dual_bound, s.converged, point, again)
+            for active, s, point, again in zip(sets, solutions, points, repeats, strict=True)
+        ]
+
+    def evaluate(self, points: Sequence[Coefficients]) -> list[Point]:
+        """The true objectives of some coefficients, with their pre-activations."""
+        return list(self.problem.evaluate_all(points))
+
+    def active_at(self, point: Point) -> Members:
+        """The positive samples with u > 0."""
+        return Members(self.problem.active_at(self._u(point)))
+
+    def wider_at(self, point: Point) -> Members | None:
+        """The positive samples with u >= 0, if any is at 0."""
+        u = self._u(point)
+        wider = self.problem.active_at(u, with_zeros=True)
+        return None if np.array_equal(wider, self.problem.active_at(u)) else Members(wider)
+
+    def split_sets(self, n_splits: int) -> list[ActiveSet]:
+        """Positive samples from a rank on."""
+        order = ascending(self.problem)
+        sets: list[ActiveSet] = []
+        for rank in split_ranks(order.size, n_splits):
+            active = np.zeros(self.problem.n_samples, dtype=np.bool_)
+            active[order[rank:]] = True
+            sets.append(Members(active & self.problem.positive))
+        return sets
+
+    def length(self, point: Point) -> float:
+        """The norm of sqrt(w) u."""
+        return float(np.linalg.norm(self.problem.root_weight * self._u(point)))
+
+    def shorten(self, point: Point) -> Point | None:
+        """The shortest equivalent coefficients."""
+        return shorten(self.solver.rows, self.problem.evaluate(point.beta, point.intercept))
+
+    def row_solver(self, stage: str) -> SurrogateSolver:  # noqa: ARG002
+        """The solver."""
+        return self.solver
+
+    def copy(self) -> RowsEngine:
+        """An engine with a solver of its own."""
+        return RowsEngine(self.problem)
+
+    def accelerator(self) -> BatchedSolver | None:
+        """The solver on the accelerator."""
+        return None if self.device is None else self._batched
+
+    @cached_property
+    def _batched(self) -> BatchedSolver:
+        return BatchedSolver(self.solver, self.device)
+
+    def _solve(self, masks: Mask, start: Coefficients | None) -> list[SurrogateSolution]:
+        return self.solver.solve_each(masks, start=start)
+
+    def _mask(self, active: ActiveSet) -> Mask:
+        return active.mask if isinstance(active, Members) else self.problem.loaded().mask_of(active)
+
+    def _u(self, point: Point) -> Vector:
+        known = isinstance(point, RowPoint)
+        return point.u if known else self.problem.preactivation(point.beta, point.intercept)
+
+    def __reduce__(self) -> tuple[type[RowsEngine], tuple[Problem]]:
+        # Only the data goes to other processes.
+        return RowsEngine, (self.problem,)
+
+
+class AcceleratedEngine(RowsEngine):
+    """The same with an accelerator, whose minima are approximate."""
+
+    def __init__(self, problem: Problem, accelerator: BatchedSolver) -> None:
+        super().__init__(problem)
+        self._accelerator = accelerator
+
+    def _solve(self, masks: Mask, start: Coefficients | None) -> list[SurrogateSolution]:  # noqa: ARG002
+        return self._accelerator.solve_each(masks)
+
+
+def _ignore(points: Sequence[Point]) -> None:
+    """Nobody looks at points on their way."""

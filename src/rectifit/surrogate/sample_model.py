@@ -1,0 +1,158 @@
+"""What a sample of the rows, kept in memory, says of passes to come.
+
+It says where the minimum of a surrogate is, about; how far it moves from one active set to the next; and how
+wide the band around the kinks must be that holds a given number of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from rectifit import pieces
+from rectifit._typing import Mask, Vector
+from rectifit.active import ActiveSet, Cut, Sign
+from rectifit.coordinates import Coordinates
+from rectifit.data.blocks import Block
+from rectifit.data.problem import Problem
+from rectifit.surrogate.near_far import Found, Start
+from rectifit.surrogate.piece_rows import read_piece
+from rectifit.surrogate.solver import SurrogateSolver
+from rectifit.surrogate.survey import Sample
+
+__all__ = ["BandTarget", "SampleModel"]
+
+# Near rows sought at least; up to twice as many are kept.
+MIN_NEAR_ROWS = 1000
+# From this turn on the near rows double, while they hold at most so many numbers.
+DOUBLING_TURN = 6
+MAX_NEAR_NUMBERS = 1 << 23
+# Share of the step from one active set to the next, as the sample foretells it, by which rows still move.
+AFTER_SAMPLE = 0.3
+# The rows of the sample from which the density of kinks is read.
+MIN_TELLING_ROWS = 20
+MIN_WIDTH = 1e-13
+
+
+class BandTarget(NamedTuple):
+    """Up to which distance from their kinks rows are near, and how many of them are brought back."""
+
+    width: float
+    cap: int
+
+
+class SampleModel:
+    """Predictions from the sample.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+    sample : Sample
+    problem : the sample as a problem in memory; None if none of its rows has weight
+    n_samples, near_factor : rows of all data, and near rows per direction that a pass should bring back
+    """
+
+    def __init__(
+        self,
+        coordinates: Coordinates,
+        sample: Sample,
+        problem: Problem | None,
+        n_samples: int,
+        near_factor: int,
+    ) -> None:
+        self.coordinates, self.sample, self._problem = coordinates, sample, problem
+        self.n_samples, self.near_factor = n_samples, near_factor
+        block = Block(sample.X, sample.y, sample.w, 0)
+        rows, self._v = read_piece(coordinates, block, block.workspace())
+        self._Z = rows.dense()
+        self._moves = (self._Z != 0.0).any(axis=1)
+        self._solved: dict[int, tuple[ActiveSet, Vector]] = {}
+
+    def first_starts(self, sets: Sequence[ActiveSet], otherwise: Vector) -> list[Start]:
+        """Where the surrogates of the sample have their minima."""
+        q, m = self.coordinates.n_directions, self._v.size
+        if self._solver is None:
+            return [Start(otherwise, self._length(otherwise)) for _ in sets]
+        starts = []
+        for active, gamma in zip(sets, self._minimise(sets), strict=True):
+            kink = pieces.kinks(self._v, self._mark(active))
+            residual = float(pieces.value(self._Z @ gamma, self._v, kink).mean())
+            whole = m >= self.n_samples
+            starts.append(Start(gamma, 0.0 if whole else math.sqrt(residual * q / m)))
+        return starts
+
+    def next_starts(self, sets: Sequence[ActiveSet], bases: Sequence[Found]) -> list[Start]:
+        """From minima found before: moved as the minimum of the sample moves."""
+        if self._solver is None:
+            return [Start(base.at.gamma, self._length(base.at.gamma)) for base in bases]
+        before, after = self._minimise([base.at.active for base in bases]), self._minimise(sets)
+        return [self._move(base, new - old) for base, new, old in zip(bases, after, before, strict=True)]
+
+    def _move(self, base: Found, shift: Vector) -> Start:
+        """To where the sample says, or, if that is near, by what is known at the minimum."""
+        length = self._length(shift)
+        if base.ahead is not None and 2.0 * length <= base.ahead.width:
+            return Start(base.at.gamma, 0.0, base.ahead)
+        return Start(base.at.gamma + shift, AFTER_SAMPLE * length)
+
+    def target(self, active: ActiveSet, gamma: Vector, reach: float, turn: int) -> BandTarget:
+        """Near are as many rows as wanted, or all that may cross; they are brought back unless too many."""
+        n, m, n_near = self.n_samples, self._v.size, self._n_near(turn)
+        if n <= n_near:
+            return BandTarget(math.inf, 2 * n_near)
+        distances = np.abs(self._Z @ gamma - pieces.inactive_kink(self._v))
+        kinked = np.sort(distances[~self._mark(active) & self._moves])
+        if kinked.size == 0:
+            return BandTarget(max(float(distances.max()), MIN_WIDTH), 2 * n_near)
+        expected = n_near * m / n
+        if expected >= MIN_TELLING_ROWS:
+            width = float(kinked[min(int(expected), kinked.size - 1)])
+        else:
+            first = min(MIN_TELLING_ROWS, kinked.size)
+            width = float(kinked[first - 1]) * expected / first
+        width = max(width, 2.0 * reach, MIN_WIDTH)
+        found = int(np.searchsorted(kinked, width, side="right"))
+        too_many = found >= MIN_TELLING_ROWS and found > 3.0 * expected
+        return BandTarget(width, 0 if too_many else 2 * n_near)
+
+    def _n_near(self, turn: int) -> int:
+        """Near rows wanted."""
+        q = self.coordinates.n_directions
+        wanted = max(MIN_NEAR_ROWS, self.near_factor * q) * 2 ** max(0, turn - DOUBLING_TURN)
+        return int(min(wanted, max(MAX_NEAR_NUMBERS // q, 10 * q)))
+
+    def _length(self, delta: Vector) -> float:
+        """Root mean square of what rows move."""
+        return math.sqrt(float(np.square(self._Z @ delta).mean()))
+
+    def _mark(self, active: ActiveSet) -> Mask:
+        """Active rows of the sample."""
+        v, scale = self._v, self.coordinates.scale
+        if isinstance(active, Cut):
+            # Rows of the sample are not consecutive.
+            cut = active.value / scale
+            return np.asarray(((v > cut) | ((v == cut) & (self.sample.index >= active.first))) & (v > 0.0))
+        assert isinstance(active, Sign)
+        return np.asarray((self._Z @ active.gamma > active.zero / scale) & (v > 0.0))
+
+    @cached_property
+    def _solver(self) -> SurrogateSolver | None:
+        return None if self._problem is None else SurrogateSolver(self._problem)
+
+    def _minimise(self, sets: Sequence[ActiveSet]) -> list[Vector]:
+        """Minimisers of the surrogates of the sample; the last ones are remembered."""
+        assert self._solver is not None
+        kept = [self._solved.get(id(active)) for active in sets]
+        new = [active for active, known in zip(sets, kept, strict=True) if known is None]
+        if new:
+            solutions = self._solver.solve_each(np.array([self._mark(active) for active in new]))
+            for active, s in zip(new, solutions, strict=True):
+                gamma = self.coordinates.from_coefficients(s.beta, s.intercept)
+                self._solved[id(active)] = active, gamma
+        found = [self._solved[id(active)][1] for active in sets]
+        self._solved = {id(active): self._solved[id(active)] for active in sets}
+        return found

@@ -1,0 +1,89 @@
+"""One of many equal solutions: the shortest.
+
+Where the samples that are switched on do not determine the coefficients (more columns than such samples, or
+categories without any), a whole polyhedron of coefficients has the same objective. In standardised units
+
+    minimise |gamma|   subject to   z_i'gamma = u_i where u_i > 0,   z_i'gamma <= 0 elsewhere
+
+picks one of them, whatever way the search went: a least-distance problem, solved by non-negative least
+squares (Lawson and Hanson, Solving Least Squares Problems, chapter 23).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rectifit._typing import Matrix, Vector
+from rectifit.data.problem import RowPoint
+from rectifit.surrogate.rows import WorkingRows
+from rectifit.tolerances import (
+    REGULAR_PIVOT_TOL,
+    SHORTEST_RANK_TOL,
+    SHORTEST_ZERO_TOL,
+    SUM_TOL,
+    ZERO_OBJECTIVE_TOL,
+)
+
+__all__ = ["shorten"]
+
+# No attempt is made where it would take more multiplications than this.
+MAX_MULTIPLICATIONS = 10_000_000
+
+
+def shorten(rows: WorkingRows, point: RowPoint) -> RowPoint | None:
+    """The shortest coefficients equivalent to a point; None if they are unique or it would take too long."""
+    problem, q = rows.problem, rows.n_columns
+    on = point.u > 0.0
+    if problem.alpha > 0.0 or np.count_nonzero(on) * q * q > MAX_MULTIPLICATIONS:
+        return None
+    weighted = problem.root_weight > 0.0
+    largest = np.where(rows.largest > 0.0, rows.largest, 1.0)
+    A = rows.weighted_columns(np.flatnonzero(weighted & on)) / largest
+    if len(A) >= q and _is_regular(A.T @ A):
+        return None
+    rest = rows.weighted_columns(np.flatnonzero(weighted & ~on)) / largest
+    if rest.size * q > MAX_MULTIPLICATIONS:
+        return None
+    lengths = np.sqrt(np.square(A).sum(axis=0) + np.square(rest).sum(axis=0))
+    lengths[lengths == 0.0] = 1.0
+    A, rest = A / lengths, rest / lengths
+    # All of V is needed, but of U only what belongs to it: in full it has a number per pair of rows.
+    U, sizes, Vt = np.linalg.svd(A, full_matrices=len(A) < q)
+    rank = int(np.count_nonzero(sizes > SHORTEST_RANK_TOL * sizes.max(initial=0.0)))
+    if rank == q:
+        return None
+    u = (problem.root_weight * point.u)[weighted & on] / rows.scale
+    gamma = Vt[:rank].T @ ((U[:, :rank].T @ u) / sizes[:rank])
+    free = Vt[rank:].T
+    gamma = gamma + free @ _least_distance(-rest @ free, rest @ gamma)
+    b, p = gamma * rows.scale / (largest * lengths), problem.n_features
+    shorter = problem.evaluate(b[:p], float(b[p:].sum()))
+    slack = SUM_TOL * point.objective + ZERO_OBJECTIVE_TOL * problem.null_objective
+    return shorter if shorter.objective <= point.objective + slack else None
+
+
+def _is_regular(gram: Matrix) -> bool:
+    try:
+        pivots = np.linalg.cholesky(gram).diagonal()
+    except np.linalg.LinAlgError:
+        return False
+    return bool(pivots.min() ** 2 > REGULAR_PIVOT_TOL * gram.diagonal().max())
+
+
+def _least_distance(G: Matrix, h: Vector) -> Vector:
+    """argmin |x| subject to G x >= h up to rounding, which has a solution."""
+    from scipy.optimize import nnls
+
+    # Rows that no x moves, and limits exactly at 0, are noise: they must not be magnified.
+    moves = np.linalg.norm(G, axis=1) > SHORTEST_ZERO_TOL
+    G, h = G[moves], h[moves] - SHORTEST_ZERO_TOL
+    x = np.zeros(G.shape[1])
+    if not (h > 0.0).any():
+        return x
+    E = np.vstack([G.T, h]) / np.linalg.norm(np.column_stack([G, h]), axis=1)
+    f = np.append(x, 1.0)
+    try:
+        r = E @ nnls(E, f)[0] - f
+    except RuntimeError:
+        return x
+    return -r[:-1] / r[-1] if r[-1] != 0.0 else x
