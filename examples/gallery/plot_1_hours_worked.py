@@ -3,12 +3,12 @@ Hours worked
 ============
 
 Many people in a sample of working age work no paid hours. The mean of hours is a line with a corner at zero:
-below some wage offer, or with many small children, the next dollar changes nothing. The data here are
-**simulated** to look like a labour survey; they are not real people.
+below some wage offer, or with many small children, the next dollar changes nothing. The data here is
+**simulated** to resemble a labour survey; it does not describe real people.
 
-Hours come as :math:`\\max(0, u)` times a factor of mean one that varies between people and is zero for one in
-four, who are out of work by chance. So there are two kinds of zeros, and the noise grows with the mean. ReLU
-regression needs only that the mean is :math:`\\max(0, u)`.
+Hours are :math:`\\max(0, u)` times a factor of mean one that varies between people. The factor is zero for
+one in four people, who are out of work by chance. So there are two kinds of zeros, and the noise grows with
+the mean. ReLU regression only requires that the mean is :math:`\\max(0, u)`.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from sklearn.linear_model import LinearRegression
 from rectifit import ReLURegressor, certify
 
 # %%
-# 1,500 women with the wage they are offered (dollars an hour), children under six, years of education, and
-# other income of the household (thousand dollars a year).
+# The sample has 1,500 women. The features are the wage that they are offered (dollars an hour), the number of
+# children under six, years of education, and other income of the household (thousand dollars a year).
 
 rng = np.random.default_rng(1)
 n = 1500
@@ -36,7 +36,7 @@ hours = mean * luck
 print(f"{np.mean(hours == 0):.0%} work no hours, the others {hours[hours > 0].mean():.0f} a year")
 
 # %%
-# Three fits: the line with a corner, and two that are often used in its place, a line through everybody and a
+# We compare three fits: the line with a corner, and two common substitutes, a line through everybody and a
 # line through those who work.
 
 relu = ReLURegressor().fit(X, hours)
@@ -49,18 +49,18 @@ for j, name in enumerate(names):
     print(f"{name:18}{truth[j]:8.0f}{fits}")
 
 # %%
-# The line through everybody finds effects that are too small: it averages over people for whom nothing
-# changes. The line through those who work finds effects that are too large: it leaves out the unlucky. ReLU
-# regression is right up to noise.
+# The effects from the line through everybody are too small, because they average over people for whom nothing
+# changes. The effects from the line through those who work are too large, because people who are out of work
+# by chance are left out. ReLU regression is right up to noise.
 #
-# Is there a better fit? A proof, down to one per cent:
+# Is there a better fit? ``certify`` proves an answer, down to one per cent:
 
 certificate = certify(X, hours, relu, target_gap=0.01, time_limit=15)
 print(certificate)
 
 # %%
-# On the left all women against the fitted index; on the right what the three fits say of a woman with 12
-# years of education and an average income, and one small child, as the wage rises.
+# The left panel shows hours against the fitted index. The right panel shows the three predictions, as the
+# wage rises, for a woman with 12 years of education, an average income and one small child.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 index = X @ relu.coef_ + relu.intercept_

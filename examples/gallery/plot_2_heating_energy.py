@@ -2,16 +2,16 @@
 Heating energy: base load and balance point
 ===========================================
 
-The energy that a building uses a day is a base load, plus heating once the outdoor temperature falls below
-the *balance point*:
+The energy that a building uses per day is a base load, plus heating when the outdoor temperature is below the
+*balance point*:
 
 .. math::
 
    \\text{energy} = \\text{base}
    + \\max(0,\\; \\text{slope} \\cdot (\\text{balance point} - \\text{temperature})).
 
-This is ReLU regression of energy on temperature with a floor, the base load. ``floor="estimate"`` fits it
-together with the line. The data are simulated: a year of days in a cool climate.
+This is ReLU regression of energy on temperature with a floor, the base load. ``floor="estimate"`` fits the
+floor together with the line. The data is simulated: a year of days in a cool climate.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ energy = base + np.maximum(0.0, slope * (balance - temperature)) + 4.0 * rng.sta
 X = temperature[:, None]
 
 # %%
-# One call for all three numbers.
+# One call estimates all three numbers.
 
 fit = solve(X, energy, floor="estimate")
 turn = (fit.floor - fit.intercept) / fit.beta[0]
@@ -36,10 +36,10 @@ print(f"slope         {-fit.beta[0]:5.2f} kWh per degree (truth {slope})")
 print(f"balance point {turn:5.2f} °C (truth {balance})")
 
 # %%
-# How well is the base load determined? Fit with a known floor, for many floors; with two coefficients each of
-# these fits is proved to be the best one in milliseconds. Base loads whose sum of squares is less than
-# :math:`1 + F/(n-3)` times the least one, *F* the 95 % quantile (3.9), make an approximate confidence
-# interval.
+# How well is the base load determined? To find out, fit with many known floors. With two coefficients, each
+# of these fits is proved optimal in milliseconds. The base loads whose sum of squares is at most
+# :math:`1 + F/(n-3)` times the least one, where *F* is the 95 % quantile (3.9), form an approximate
+# confidence interval.
 
 candidates = np.linspace(10.0, 26.0, 81)
 fits = [solve(X, energy, floor=candidate) for candidate in candidates]

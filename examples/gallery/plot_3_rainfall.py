@@ -2,9 +2,9 @@
 Rainfall: which model for a mean with zeros?
 ============================================
 
-Daily rain is zero on most days, and skewed on the others. Four models of its mean are compared out of sample,
-where the truth is known because the days are simulated: rain falls where moisture and low pressure together
-pass a threshold, and its amount scatters in proportion to the mean.
+Daily rain is zero on most days, and skewed on the others. This example compares four models of its mean out
+of sample. The true mean is known because the days are simulated: rain falls where moisture and low pressure
+together pass a threshold, and the standard deviation of its amount is proportional to the mean.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ wet = rain[rain > 0]
 print(f"rain on {wet.size / n:.0%} of days, {wet.mean():.1f} mm on those, at most {wet.max():.0f} mm")
 
 # %%
-# Cross-validated predictions of all models. A pipeline standardises the columns for the Poisson model's
-# solver; ReLU regression does not need that, and is not harmed by it.
+# All predictions are cross-validated. A pipeline standardises the columns for the solver of the Poisson
+# model; ReLU regression does not need standardised columns, but they do no harm.
 
 models = {
     "line": LinearRegression(),
@@ -48,13 +48,14 @@ for name, predicted in predictions.items():
     print(f"{name:20} distance from the true mean {error:5.2f} mm, {negative:4.0%} of predictions below 0")
 
 # %%
-# Predicted against true mean, day by day. The line cannot turn off, and its slope is too small on wet days.
-# The Poisson model bends smoothly where the truth has a corner, and explodes where it is wet. All of them are
-# fitted to the same noisy amounts.
+# The figure shows the predicted against the true mean, day by day. The line, even when clipped, predicts rain
+# on dry days, and its slope is too small on wet days. The Poisson model bends smoothly where the truth has a
+# corner, and its predictions are far too large on the wettest days. All models are fitted to the same noisy
+# amounts.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.9), layout="constrained", sharex=True, sharey=True)
 for axis, name in zip(axes, ["line, clipped at 0", "Poisson GLM", "ReLU"], strict=True):
-    axis.plot([0, 13], [0, 13], color="grey", linewidth=1, label="right on the spot")
+    axis.plot([0, 13], [0, 13], color="grey", linewidth=1, label="predicted = true")
     axis.scatter(mean, predictions[name], s=10, alpha=0.3, linewidths=0, color="C3", label="days")
     axis.set(title=name, xlabel="true mean of rain (mm)", xlim=(-0.5, 13), ylim=(-0.5, 20))
 axes[0].set_ylabel("predicted rain (mm)")

@@ -2,13 +2,14 @@
 To PyTorch and back
 ===================
 
-A ReLU neuron, ``relu(linear(x))``, is what rectifit fits. Training it by gradient descent depends on where it
-starts: some starts end with a dead neuron, which is off for all samples and whose gradient is zero. Here Adam
-trains one from random starts, and then from the fit of the approximation algorithm:
-:meth:`~rectifit.Solution.to_torch` gives a fit as ``torch.nn.Sequential(Linear, ReLU)``, to be trained
-further like any other module, and a trained module goes back as ``start`` of :func:`~rectifit.solve`.
+The model that rectifit fits is a ReLU neuron, ``relu(linear(x))``. The result of training a neuron by
+gradient descent depends on the start: some starts end with a dead neuron, which is zero for all samples and
+has the gradient zero. Here Adam trains a neuron from random starts, and then from the fit of the
+approximation algorithm. :meth:`~rectifit.Solution.to_torch` returns a fit as
+``torch.nn.Sequential(Linear, ReLU)``, which can be trained further like any other module. A trained module
+can be the ``start`` of :func:`~rectifit.solve`.
 
-PyTorch is optional; without it the fit is made and the rest is left out.
+PyTorch is optional; without PyTorch, the example only makes the fit.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +24,7 @@ except ImportError:
     print("PyTorch is not installed; install it with: pip install 'rectifit[torch]'")
 
 # %%
-# Features that are not centred, and a mean that is positive for one sample in seven.
+# The features are not centred, and the mean is positive for one sample in seven.
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 8)) + 2.0 * rng.normal(size=8)
@@ -35,7 +36,7 @@ certificate = certify(X, y, fit, target_gap=0.01, time_limit=10)
 print(f"rectifit: sum of squares {fit.objective:.2f}; {certificate}")
 
 # %%
-# The same fit as a module gives the same predictions. It can become a part of a larger network.
+# The fit as a module gives the same predictions. The module can become a part of a larger network.
 
 if torch is not None:
     torch.set_num_threads(1)
@@ -46,12 +47,12 @@ if torch is not None:
     print(f"largest difference between its predictions and ours: {difference:.1e}")
 
 # %%
-# Adam from twenty of PyTorch's own random starts with the features as they are, and from twenty with
-# standardised ones, which is a good habit and helps.
+# Adam runs from twenty of PyTorch's own random starts with the features as they are, and from twenty with
+# standardised features, which is good practice and helps.
 
 
 def train(module, features, n_steps=600):
-    """The sum of squares at every step of Adam."""
+    """Train a module by Adam; return the sum of squares at every step."""
     optimiser = torch.optim.Adam(module.parameters(), lr=0.05)
     inputs, outcomes = torch.from_numpy(features), torch.from_numpy(y)
     losses = []
@@ -65,7 +66,7 @@ def train(module, features, n_steps=600):
 
 
 def random_neuron(seed):
-    """A neuron as PyTorch makes it."""
+    """A neuron with the default initialisation of PyTorch."""
     torch.manual_seed(seed)
     return torch.nn.Sequential(torch.nn.Linear(X.shape[1], 1, dtype=torch.float64), torch.nn.ReLU())
 
@@ -80,8 +81,8 @@ if torch is not None:
         print(f"{name}: best {ends.min():.2f}, worst {ends.max():.2f}, {good:.0%} within 1 % of the best fit")
 
 # %%
-# Adam from the fit of the approximation algorithm, which has a guarantee and takes milliseconds. And back:
-# the iterative method goes on from the trained module, to a point that it cannot improve.
+# Next, Adam starts from the fit of the approximation algorithm, which has a guarantee and takes milliseconds.
+# The iterative method then continues from the trained module until it finds no further improvement.
 
 if torch is not None:
     for name, features in tables.items():
@@ -95,8 +96,8 @@ if torch is not None:
         )
 
 # %%
-# Each line is one training run. The dashed line is the fit by rectifit, below which no run can end by more
-# than the gap. Runs that stay at the top are dead.
+# Each line is one training run. The dashed line is the fit by rectifit; no run can end below this line by
+# more than the gap. Runs that stay at the top have ended with a dead neuron.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
 for axis, name in zip(axes, tables, strict=True):

@@ -2,9 +2,10 @@
 Pipelines and grid search
 =========================
 
-``ReLURegressor`` is a scikit-learn estimator, so it goes into pipelines, column transformers and searches
-like any other. Here spending depends on income in a curved way and on the region; splines and one-hot columns
-make that linear, and a ridge chosen by cross-validation keeps the many coefficients calm.
+``ReLURegressor`` is a scikit-learn estimator, so it works in pipelines and grid searches like any other. Here
+spending is a curved function of income and age and depends on the region. Splines and one-hot columns turn
+this into a linear model, and a ridge chosen by cross-validation keeps the variance of the many coefficients
+small.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScal
 from rectifit import ReLURegressor
 
 # %%
-# Simulated households: spending on travel is zero for many.
+# The households are simulated; many of them spend nothing on travel.
 
 rng = np.random.default_rng(2)
 n = 500
@@ -33,7 +34,7 @@ effect = households["region"].map({"north": 0.0, "east": -4.0, "south": 3.0, "we
 
 
 def true_mean(income, age, effect):
-    """Spending rises with income, less and less, and peaks in middle age."""
+    """Mean spending rises ever more slowly with income, and peaks in middle age."""
     return np.maximum(0.0, 14.0 * np.log(income / 40.0) - 0.008 * (age - 55.0) ** 2 + effect)
 
 
@@ -41,7 +42,7 @@ spending = true_mean(households["income"], households["age"], effect) * rng.gamm
 print(f"{np.mean(spending == 0):.0%} spend nothing")
 
 # %%
-# The pipeline, and a search over the ridge and the number of knots.
+# The search is over the ridge and the number of knots of the pipeline.
 
 columns = ColumnTransformer(
     [
@@ -64,7 +65,8 @@ print(f"cross-validated error {-search.best_score_:.2f}")
 print(f"{search.best_estimator_['relu'].n_features_in_} coefficients")
 
 # %%
-# The error as a function of the ridge, and the fitted curve for one region.
+# The left panel shows the error as a function of the ridge, and the right panel the fitted curve for one
+# region.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 results = pd.DataFrame(search.cv_results_)

@@ -2,8 +2,8 @@
 Watching a proof
 ================
 
-A certificate keeps the history of its search: the best fit so far, and the bound that no fit can go below.
-The data have as much noise as signal, so that the bound has some way to go.
+A certificate records the history of its search: the objective of the best fit so far, and the bound below
+which no fit can go. The data has more noise than signal, so that the bound rises slowly.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,7 @@ print(f"{certificate.n_nodes:,} nodes")
 print(f"{certificate.lower_bound:.2f} <= least sum of squares <= {certificate.objective:.2f}")
 
 # %%
-# The fit was the best one from the beginning; nearly all the time goes into proving it. That is the usual
-# course of events.
+# The first fit was already the best one; nearly all of the time is spent on the proof. This is typical.
 
 seconds, incumbents, bounds = np.array(certificate.history).T
 seconds = seconds - seconds[0]
