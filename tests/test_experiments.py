@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -10,8 +11,15 @@ from dataclasses import replace
 import pytest
 from browser import LOOK, is_sorted, probe
 
-from rectifit.experiments import runner
-from rectifit.experiments.figures import COLOURS, draw_measures, draw_optimality, draw_times, save_figure
+from rectifit.experiments import figures, runner
+from rectifit.experiments.figures import (
+    COLOURS,
+    draw_figures,
+    draw_measures,
+    draw_optimality,
+    draw_times,
+    save_figure,
+)
 from rectifit.experiments.grid import (
     LABELS,
     NOISES,
@@ -20,15 +28,17 @@ from rectifit.experiments.grid import (
     PROOF,
     SPARSITIES,
     Setting,
+    Size,
     Task,
     paper_grid,
 )
 from rectifit.experiments.printed import printed_median, printed_values
 from rectifit.experiments.report import make_page
-from rectifit.experiments.results import Results
-from rectifit.experiments.rows import Row, RowFile
+from rectifit.experiments.rows import FitRow, RowFile
 from rectifit.experiments.runner import run_task, run_tasks
+from rectifit.experiments.statistics import summarise
 from rectifit.experiments.table import Column, Table
+from rectifit.experiments.tables import claims_table, make_tables
 
 
 @pytest.fixture(scope="module")
@@ -59,9 +69,9 @@ def test_instances_depend_on_setting_and_number_only():
     assert not (one.X == other.X).all()
 
 
-def sample_row(**changes):
-    values = (10, 200, 0.5, 0.1, 10.0, 1, "gd", 0.1, 1.5, 0.2, 1.9, 0.0, "bound_only", 0.01, 0)
-    return replace(Row(*values), **changes)
+def sample_row(noise=0.1, instance=1, method="gd", **changes):
+    task = Task(Setting(10, 200, 0.5, noise, 10.0), instance, method)
+    return replace(FitRow(task, 0.1, 1.5, 0.2, 1.9, 0.0, "bound_only", 0.01, 0), **changes)
 
 
 def test_a_row_that_was_not_finished_is_not_read(tmp_path):
@@ -82,6 +92,22 @@ def test_a_row_that_was_not_finished_is_not_read(tmp_path):
     file.path.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="has columns a, b; it must have p, n"):
         file.read()
+
+
+def test_the_columns_of_the_file_stay_readable(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "p,n,sparsity,noise,beta_variance,instance,method,prediction_error,objective,recovery_error,"
+        "generalization_error,lower_bound,status,seconds,machine\n"
+        "10,200,0.5,0.1,10.0,3,sgd,0.1,1.5,0.2,1.9,0.0,bound_only,0.01,0\n"
+    )
+    before = path.read_bytes()
+    rows = RowFile(path).read()
+    assert rows == [sample_row(instance=3, method="sgd")]
+    path.unlink()
+    RowFile(path).repair()
+    RowFile(path).append(rows)
+    assert path.read_bytes() == before
 
 
 def test_finished_rows_are_not_computed_twice(tmp_path, monkeypatch):
@@ -144,8 +170,7 @@ def test_the_paper_prints_what_was_copied():
 
 
 def test_tables(run):
-    results = Results(run[1])
-    tables = {table.key: table for table in results.tables()}
+    tables = {table.key: table for table in make_tables(summarise(run[1]))}
     assert sum(key.startswith("realizable-") for key in tables) == 5
     one = tables["realizable-p10-sparsity0.1"]
     assert [row[0] for row in one.rows] == [1, 2, "median", "median in the paper"]
@@ -168,10 +193,12 @@ def test_tables(run):
 
 
 def test_no_row_is_below_the_certified_bound(run):
-    bounds = {(row.setting, row.instance): row.lower_bound for row in run[1] if row.method == PROOF}
+    bounds = {
+        (row.task.setting, row.task.instance): row.lower_bound for row in run[1] if row.task.method == PROOF
+    }
     assert len(bounds) == 50
     for row in run[1]:
-        bound = bounds[row.setting, row.instance]
+        bound = bounds[row.task.setting, row.task.instance]
         assert row.objective >= bound * (1 - 1e-9) - 1e-12
         assert row.lower_bound <= row.objective
 
@@ -184,7 +211,7 @@ def test_claims_are_counted():
             value = 2.5 if method == "gd" and noise == 0.5 else 2.0 + rank
             changes = {"noise": noise, "method": method, "objective": value, "recovery_error": value}
             rows.append(sample_row(**changes))
-    table = Results(rows).claims_table()
+    table = claims_table(summarise(rows))
     found = {row[0]: row[1:] for row in table.rows}
     assert found["objective: sorting + GD ≤ sorting"] == (4, 4, 1.0, "holds")
     assert found["objective: sorting ≤ GD"] == (3, 4, 0.75, "mostly holds")
@@ -211,8 +238,8 @@ def test_forms_of_a_table():
 
 
 def test_figures(run, tmp_path):
-    results = Results(run[1])
-    figure = draw_measures(results, 10)
+    statistics = summarise(run[1])
+    figure = draw_measures(statistics, Size(10, 200))
     assert len(figure.axes) == 20
     assert len(figure.legends) == 1
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -226,16 +253,16 @@ def test_figures(run, tmp_path):
     paths = save_figure(figure, tmp_path, "measures")
     assert [path.suffix for path in paths] == [".png", ".svg", ".pdf"]
     assert all(path.stat().st_size > 10_000 for path in paths)
-    assert len(draw_times(results).axes) == len(draw_optimality(results).axes) == 1
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
+    again = save_figure(draw_measures(statistics, Size(10, 200)), tmp_path, "again")
+    assert [path.read_bytes() for path in again] == [path.read_bytes() for path in paths]
+    assert len(draw_times(statistics).axes) == len(draw_optimality(statistics).axes) == 1
 
 
 @pytest.mark.parametrize("width", [400, 1600])
 def test_the_report_in_a_browser(run, tmp_path, width):
     folder, rows = run
-    page = make_page(Results(rows), json.loads((folder / "machine.json").read_text()))
+    statistics, machines = summarise(rows), json.loads((folder / "machine.json").read_text())
+    page = make_page(statistics, draw_figures(statistics), machines)
     path = tmp_path / "report.html"
     page.write(path)
     seen, errors = probe(path, LOOK, tmp_path, width)
@@ -251,11 +278,29 @@ def test_the_report_in_a_browser(run, tmp_path, width):
         assert is_sorted(there[::-1])
 
 
-def test_the_command(run, tmp_path):
+def test_the_page_says_only_what_the_run_shows(run):
+    statistics = summarise(run[1])
+    sentence = "Without noise, all sorting methods find it in every proved instance."
+    drawn = draw_figures(statistics)
+    assert sentence in make_page(statistics, drawn, []).sections[0].paragraphs[1]
+    worse = replace(statistics, solved_without_noise=statistics.solved_without_noise | {"sorting": 0.9})
+    assert sentence not in make_page(worse, drawn, []).sections[0].paragraphs[1]
+    none = replace(statistics, solved_with_noise={}, solved_without_noise={})
+    assert make_page(none, drawn, []).sections[0].paragraphs[1].startswith("No instance with noise")
+
+
+def test_the_command(run, tmp_path, monkeypatch):
     """Everything from finished rows of one size, and a run that is asked for tables only."""
     from rectifit.experiments.reproduce import reproduce
 
     folder, _ = run
+    drawn, make_panels = [], figures._make_panels
+
+    def counted(*arguments):
+        drawn.append(arguments)
+        return make_panels(*arguments)
+
+    monkeypatch.setattr(figures, "_make_panels", counted)
     written = reproduce(folder, n_instances=2, sizes=(10,), verbose=0)
     assert [path.name for path in written] == ["rows.csv", "tables", "figures", "report.html"]
     names = {path.name for path in (folder / "tables").iterdir()}
@@ -272,18 +317,25 @@ def test_the_command(run, tmp_path):
     assert errors == ""
     assert seen["images"] == 4
     assert seen["broken"] == 0
+    # Three figures for the files and the page, and the erratum for the page.
+    assert len(drawn) == 4
 
 
-def test_the_command_line_is_interrupted_without_loss(tmp_path):
-    command = [sys.executable, "-m", "rectifit", "reproduce", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    rows = tmp_path / "out" / "rows.csv"
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_command_line_is_interrupted_without_loss(tmp_path, n_jobs):
+    folder = tmp_path / "out"
+    command = [sys.executable, "-m", "rectifit", "reproduce", "--out", str(folder), "--jobs", str(n_jobs)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    rows = folder / "rows.csv"
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (rows.exists() and rows.stat().st_size > 3000):
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    # As Ctrl-C in a terminal, which interrupts the workers, too.
+    os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "start again to go on" in errors
+    assert "run the same command to resume" in errors
     assert "Traceback" not in errors
     assert len(RowFile(rows).read()) >= 7

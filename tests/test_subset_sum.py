@@ -5,7 +5,7 @@ import pytest
 
 from rectifit import Problem, certify, solve
 from rectifit.datasets import make_subset_sum
-from rectifit.experiments.reduction import (
+from rectifit.experiments.subset_sum import (
     decide,
     decisive_value,
     has_quarter,

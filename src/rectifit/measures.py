@@ -1,6 +1,6 @@
-"""How good a fit is, in the paper's four measures. All are plain sums or norms; none is divided by n.
+"""The four error measures of the paper. All are plain sums or norms; none is divided by n.
 
-With f(X; beta, b) = max(0, X beta + b), the truth (beta*, b*) and y of the training or the test set:
+With f(X; beta, b) = max(0, X beta + b) and the true parameters (beta*, b*):
 
     prediction error        |f(X; beta, b) - f(X; beta*, b*)|^2
     objective               |f(X; beta, b) - y|^2
@@ -29,7 +29,7 @@ def prediction_error(
     intercept: float = 0.0,
     intercept_true: float = 0.0,
 ) -> float:
-    """Squared distance of the fitted from the true mean, summed over the rows of X, not divided by n.
+    """Squared difference between the fitted and the true mean, summed over the rows of X, not divided by n.
 
     Parameters
     ----------
@@ -39,24 +39,25 @@ def prediction_error(
 
     Examples
     --------
-    The second row is off for both and costs nothing:
+    The second row is inactive under both parameters and adds nothing:
 
     >>> prediction_error([[1.0], [-1.0]], [2.0], [3.0])
     1.0
     """
     table = check_design(X)
-    fitted, true = (
-        np.maximum(table @ _check_beta(b, name, table.shape[1]) + _check_intercept(c, place), 0.0)
-        for b, name, c, place in (
-            (beta, "beta", intercept, "intercept"),
-            (beta_true, "beta_true", intercept_true, "intercept_true"),
-        )
+    fitted = _predict(
+        table, _check_beta(beta, "beta", table.shape[1]), _check_intercept(intercept, "intercept")
+    )
+    true = _predict(
+        table,
+        _check_beta(beta_true, "beta_true", table.shape[1]),
+        _check_intercept(intercept_true, "intercept_true"),
     )
     return float(np.sum(np.square(fitted - true, dtype=np.float64)))
 
 
 def objective_value(X: Any, y: npt.ArrayLike, beta: npt.ArrayLike, intercept: float = 0.0) -> float:
-    """Squared error of the fit, summed over the rows of X, not divided by n: what all methods minimise.
+    """Squared error of the fit, summed over the rows of X, not divided by n; all methods minimise it.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def objective_value(X: Any, y: npt.ArrayLike, beta: npt.ArrayLike, intercept: fl
 def recovery_error(
     beta: npt.ArrayLike, beta_true: npt.ArrayLike, intercept: float = 0.0, intercept_true: float = 0.0
 ) -> float:
-    """Euclidean distance of the coefficients from the true ones, the intercept as one more; not squared.
+    """Euclidean distance from the true coefficients, with the intercept as a further one; not squared.
 
     Parameters
     ----------
@@ -104,9 +105,9 @@ def generalization_error(X: Any, y: npt.ArrayLike, beta: npt.ArrayLike, intercep
     Parameters
     ----------
     X : array-like or SciPy sparse matrix of shape (n_samples, n_features)
-        Rows that the fit has not seen.
+        Rows that were not used in the fit.
     y : array-like of shape (n_samples,)
-        Their outcomes, noise included.
+        Their outcomes, with noise.
     beta : array-like of shape (n_features,)
     intercept : float, default=0.0
 
@@ -118,6 +119,12 @@ def generalization_error(X: Any, y: npt.ArrayLike, beta: npt.ArrayLike, intercep
     0.0
     """
     return objective_value(X, y, beta, intercept)
+
+
+def _predict(X: Any, beta: Vector, intercept: float) -> Vector:
+    """max(0, X beta + intercept)."""
+    fitted: Vector = np.maximum(X @ beta + intercept, 0.0)
+    return fitted
 
 
 def _check_beta(beta: npt.ArrayLike, name: str, n_features: int) -> Vector:

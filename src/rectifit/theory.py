@@ -1,6 +1,6 @@
-"""What is known before any data: the approximation ratio, and how small the surrogate gets with many samples.
+"""Guarantees that need no data: the approximation ratio, and a bound on the surrogate for many samples.
 
-The asymptotic statement is about y = max(0, u) + eps, u = x'beta* + b*, E x = 0, Delta^2 = Var(x'beta*),
+The asymptotic bound assumes y = max(0, u) + eps, u = x'beta* + b*, E x = 0, Delta^2 = Var(x'beta*),
 eps ~ N(0, gamma^2) independent of x. For a threshold t >= 0 let S^t(beta) be the limit of F_I(beta) / n for
 the active set I = {i : y_i > t}. At the truth the terms of S^t are
 
@@ -14,15 +14,15 @@ and with D = Delta^2 + b*^2 = E u^2, 2 |u| <= 2 (1 + u^2), and the Gaussian inte
     E[eps; eps > t] = gamma / sqrt(2 pi) exp(-t^2 / (2 gamma^2)) =: g,
     E[eps^2; eps > t] = t g + gamma^2 P(eps > t)
 
-it follows that min S^t <= t^2 + gamma^2 + (D + gamma^2) P(eps > t) + 2 (1 + D) g + t g, for every t.
+these give min S^t <= t^2 + gamma^2 + (D + gamma^2) P(eps > t) + 2 (1 + D) g + t g, for every t.
 
-The paper has erf in place of erfc in P(eps > t), which vanishes at t = 0, and Delta^2 in place of D. It
-concludes that t = 0 gives 1.5 gamma^2 + (2 + 2 Delta^2) gamma / sqrt(2 pi). That misses D / 2: a positive
-threshold is needed.
+The paper has erf, which vanishes at t = 0, in place of erfc in P(eps > t), and Delta^2 in place of D. It
+concludes that t = 0 gives 1.5 gamma^2 + (2 + 2 Delta^2) gamma / sqrt(2 pi). The term D / 2 is missing: a
+positive threshold is needed.
 
-What the paper says of the least S^t over all t is true for b* = 0 all the same. With eps^2 counted once and
-2 |u| <= 1 + u^2, min S^t <= t^2 + gamma^2 + D P(eps > t) + (1 + D) g, and that is at most the printed number
-at t = 0.7 gamma for gamma >= 1/2, and at t^2 = (gamma^2 + gamma) / 2 below.
+The paper's bound on the least S^t over all t nevertheless holds for b* = 0. With eps^2 counted once and
+2 |u| <= 1 + u^2, min S^t <= t^2 + gamma^2 + D P(eps > t) + (1 + D) g, which is at most the printed bound at
+t = 0.7 gamma if gamma >= 1/2, and at t^2 = (gamma^2 + gamma) / 2 otherwise.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ from rectifit.checks import check_count, check_number
 
 __all__ = ["approximation_ratio", "asymptotic_bound", "best_threshold", "printed_asymptotic_bound"]
 
-# Thresholds beyond so many standard deviations of the noise are never the best: exp(-t^2 / 2) is less than
-# the smallest number there.
-FARTHEST, GRID = 40.0, 4001
+# Larger thresholds, in standard deviations of the noise, are never best: exp(-s^2 / 2) underflows there.
+MAX_RATIO = 40.0
+# Points at which the sign of the slope is examined.
+N_RATIOS = 4001
 
 
 def approximation_ratio(n: int, k: int) -> float:
-    """n / k: how many times the least objective the approximation algorithm returns, at most.
+    """n / k: the largest possible ratio of the approximation algorithm's objective to the optimum.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def approximation_ratio(n: int, k: int) -> float:
 def asymptotic_bound(
     gamma: float, delta: float, threshold: float | None = None, intercept: float = 0.0
 ) -> float:
-    """Upper bound of the surrogate's minimum, per sample, in the limit of many samples: the corrected one.
+    """The corrected upper bound on the minimum of the surrogate, per sample, in the limit of many samples.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def asymptotic_bound(
     delta : float
         Standard deviation of x'beta, where E x = 0.
     threshold : float, optional
-        Outcomes above it are active. Default: the one that makes the bound least.
+        Samples with larger outcomes are active. Default: the threshold with the least bound.
     intercept : float, default=0.0
         The true intercept.
 
@@ -111,7 +112,7 @@ def best_threshold(gamma: float, delta: float, intercept: float = 0.0) -> float:
 
     Examples
     --------
-    The smaller the noise, the more of its standard deviations it takes:
+    In units of the noise, the threshold grows as the noise shrinks:
 
     >>> [round(best_threshold(gamma, 1.0) / gamma, 2) for gamma in (0.1, 0.01, 0.001)]
     [2.38, 3.59, 4.62]
@@ -123,14 +124,14 @@ def best_threshold(gamma: float, delta: float, intercept: float = 0.0) -> float:
         falling = second_moment / noise + 2.0 * (1.0 + second_moment) * s + noise * s * s
         return 2.0 * noise * s - _density(s) * falling
 
-    # Imported here: most users of the package never need it.
+    # Imported here because most users never need it.
     from scipy.optimize import brentq
 
-    grid = np.linspace(0.0, FARTHEST, GRID).tolist()
+    grid = np.linspace(0.0, MAX_RATIO, N_RATIOS).tolist()
     slopes = [slope(s) for s in grid]
     valleys = [0.0] + [
         float(brentq(slope, grid[i], grid[i + 1]))
-        for i in range(GRID - 1)
+        for i in range(N_RATIOS - 1)
         if slopes[i] < 0.0 <= slopes[i + 1]
     ]
     return min((s * noise for s in valleys), key=lambda t: asymptotic_bound(noise, delta, t, intercept))
@@ -139,7 +140,7 @@ def best_threshold(gamma: float, delta: float, intercept: float = 0.0) -> float:
 def printed_asymptotic_bound(gamma: float, delta: float) -> float:
     """The bound as the paper prints it for threshold 0: 1.5 gamma^2 + (2 + 2 delta^2) gamma / sqrt(2 pi).
 
-    It does not hold there: see `asymptotic_bound` for one that does.
+    This bound does not hold there; `asymptotic_bound` is the corrected one.
 
     Parameters
     ----------
@@ -164,5 +165,5 @@ def _second_moment(delta: float, intercept: float) -> float:
 
 
 def _density(s: float) -> float:
-    """Of the standard normal distribution."""
+    """The density of the standard normal distribution."""
     return math.exp(-s * s / 2.0) / math.sqrt(2.0 * math.pi)

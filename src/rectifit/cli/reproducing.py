@@ -15,27 +15,33 @@ __all__ = ["reproduce_command"]
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
-    help="Where rows, tables, figures and the report go.",
+    help="Folder for rows, tables, figures and the report.",
 )
-@click.option("--tables", is_flag=True, help="Write the tables only.")
-@click.option("--figures", is_flag=True, help="Write the figures only.")
+@click.option("--tables", is_flag=True, help="Write only the tables.")
+@click.option("--figures", is_flag=True, help="Write only the figures.")
 @click.option(
     "--instances",
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
     metavar="N",
-    help="Instances of every setting; the paper has 20.",
+    help="Instances per setting; the paper has 20.",
 )
 @click.option(
-    "--jobs", type=int, default=1, show_default=True, metavar="J", help="Processes; -1: one per core."
+    "--jobs",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="J",
+    help="Number of processes; -1 uses one per core.",
 )
 def reproduce_command(out: Path, tables: bool, figures: bool, instances: int, jobs: int) -> None:
     """Reproduce the paper: its 15 tables, its figures, its claims, its theory, and a report.
 
-    Runs the paper's five methods and two of ours on all of its instances: some 11,000 fits, some minutes on
-    two cores. Every finished fit is kept in DIR/rows.csv: stop it when you like, and start it again to go on.
-    Without --tables or --figures everything is written, DIR/report.html included.
+    Runs the paper's five methods and two methods of rectifit on all instances of the paper: some 11,000 fits,
+    which take some minutes on two cores. Every finished instance is stored in DIR/rows.csv: interrupt the
+    command at any time, and run it again to resume. Without --tables or --figures, everything is written,
+    including DIR/report.html.
 
     \b
     Examples:
@@ -59,7 +65,8 @@ def reproduce_command(out: Path, tables: bool, figures: bool, instances: int, jo
         )
     except KeyboardInterrupt:
         click.echo(
-            f"interrupted; what is finished is kept in {out / 'rows.csv'}, start again to go on", err=True
+            f"interrupted; finished rows are kept in {out / 'rows.csv'}; run the same command to resume",
+            err=True,
         )
         raise click.exceptions.Exit(1) from None
     for path in written:

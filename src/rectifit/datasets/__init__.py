@@ -1,4 +1,4 @@
-"""Data to fit: the paper's synthetic instances, its reduction of subset sum, and real data."""
+"""Data sets: the paper's synthetic instances, its reduction of subset sum, and real data."""
 
 from rectifit.datasets.real import RealData, load_drug_spending
 from rectifit.datasets.subset_sum import make_subset_sum

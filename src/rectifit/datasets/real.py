@@ -19,7 +19,7 @@ DRUG_SPENDING = (
 
 
 class RealData(NamedTuple):
-    """Features with their names, an outcome with its name, and what they are."""
+    """Features and an outcome, with their names and a description."""
 
     X: Matrix
     y: Vector
@@ -31,15 +31,15 @@ class RealData(NamedTuple):
 def load_drug_spending() -> RealData:
     """Drug spending in the RAND Health Insurance Experiment: an outcome with many zeros.
 
-    Families were assigned at random to insurance plans, so the coefficient of `coinsurance` is an effect. One
-    row per person of at least 18 years in study year 1; numbers are rounded to two decimals.
+    Families were assigned at random to insurance plans, so the coefficient of `coinsurance` is a causal
+    effect. There is one row per person aged 18 or more in study year 1; numbers are rounded to two decimals.
 
     ============== ==========================================================================
     drug_spending  outpatient drugs purchased in the year, dollars (the outcome)
     age            years
     female         0 or 1
-    chronic        count of chronic diseases at the beginning; not whole numbers in the source
-    health         general health index at the beginning, 0 to 100 (best), with imputation
+    chronic        count of chronic diseases at the start of the study; not whole numbers in the source
+    health         general health index at the start of the study, 0 to 100 (best), with imputation
     coinsurance    coinsurance rate of the plan for medical services, percent
     ============== ==========================================================================
 

@@ -5,8 +5,9 @@ Given non-negative integers a_1, ..., a_p with sum S, the samples
     (a, S/2),  (2a, S),  (e_i, 1) and (-e_i, 1) for i = 1..p,  (0, -10p)
 
 have an objective of p + 100 p^2 at (beta, 0) for every beta in {-1, +1}^p with a'beta = S/2, and a larger one
-everywhere else. The last sample makes a positive intercept dear; without one, of (e_i, 1) and (-e_i, 1) at
-most one is on, and the pair costs at least 1; the first two samples then force the intercept to 0.
+everywhere else. The last sample makes a positive intercept expensive. If the intercept is not positive, at
+most one of (e_i, 1) and (-e_i, 1) is active and the pair costs at least 1; the first two samples then force
+the intercept to 0.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from rectifit.checks import check_array
 
 __all__ = ["make_subset_sum"]
 
-# Whole numbers up to here, and twice them, are exact in floating point.
-LARGEST_TOTAL = 2**52
+# Whole numbers up to this limit, and their doubles, are exact in floating point.
+MAX_TOTAL = 2**52
 
 
 def make_subset_sum(a: npt.ArrayLike) -> tuple[Matrix, Vector]:
     """Subset sum as a ReLU regression, which must be fitted with an intercept.
 
-    There are signs x in {-1, +1}^p with a'x = sum(a) / 2, which is to say a subset of a with a quarter of its
-    total, if and only if the least objective is p + 100 p^2. To split numbers into two halves of equal sum,
-    append their total: `make_subset_sum([*numbers, sum(numbers)])`.
+    There are signs x in {-1, +1}^p with a'x = sum(a) / 2, that is, a subset of a that sums to a quarter of
+    the total, if and only if the least objective is p + 100 p^2. To ask for two halves of equal sum, append
+    the total: `make_subset_sum([*numbers, sum(numbers)])`.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def make_subset_sum(a: npt.ArrayLike) -> tuple[Matrix, Vector]:
 
     Examples
     --------
-    From 3, 1, 1, 3 the subset {1, 1} has a quarter of the total:
+    Of 3, 1, 1, 3 the subset {1, 1} sums to a quarter of the total:
 
     >>> X, y = make_subset_sum([3, 1, 1, 3])
     >>> from rectifit import Problem
@@ -52,8 +53,8 @@ def make_subset_sum(a: npt.ArrayLike) -> tuple[Matrix, Vector]:
     if values.min() < 0.0 or (values != np.floor(values)).any():
         raise ValueError(f"a is {a!r}; its entries must be non-negative whole numbers")
     total = float(values.sum())
-    if total > LARGEST_TOTAL:
-        raise ValueError(f"a has the sum {total:g}; it must be at most 2^52, to be exact in floating point")
+    if total > MAX_TOTAL:
+        raise ValueError(f"a has the sum {total:g}; it must be at most 2^52 to be exact in floating point")
     p = values.size
     unit = np.eye(p)
     X = np.vstack([values, 2.0 * values, unit, -unit, np.zeros(p)])

@@ -1,4 +1,4 @@
-"""The paper's instances: y = max(0, X beta) + noise with a random beta."""
+"""The synthetic instances of the paper: y = max(0, X beta) + noise with a random beta."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Instance", "make_relu"]
 
 
 class Instance(NamedTuple):
-    """Training data, the beta that made them, and a test set from the same beta."""
+    """Training data, the true coefficients, and a test set with the same coefficients."""
 
     X: Matrix
     y: Vector
@@ -35,8 +35,8 @@ def make_relu(
 ) -> Instance:
     """Draw an instance of ReLU regression without intercept.
 
-    beta ~ N(beta_mean, beta_variance) per coefficient, y = max(0, X beta) + eps with eps ~ N(0, (noise s)^2),
-    s the standard deviation of X beta over the sample.
+    Coefficients are N(beta_mean, beta_variance), and y = max(0, X beta) + eps with eps ~ N(0, (noise s)^2),
+    where s is the standard deviation of X beta over the sample.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ def make_relu(
     sparsity : float, default=0.5
         Share of non-zero entries of a ternary X, each +1 or -1 with equal probability.
     noise : float, default=0.1
-        Standard deviation of the noise relative to that of X beta.
+        Standard deviation of the noise, relative to that of X beta.
     beta_mean, beta_variance : float
     realizable : bool, optional
         Make the first n_features training rows sgn(beta_j) e_j, so that without noise beta is the only
         optimum. Default: when noise is 0.
     design : {"ternary", "gaussian"}, default="ternary"
-        A Gaussian X has independent standard normal entries, and `sparsity` has no meaning for it.
+        A Gaussian X has independent standard normal entries; `sparsity` does not apply to it.
     random_state : int or numpy Generator, optional
 
     Returns

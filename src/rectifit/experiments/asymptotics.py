@@ -1,26 +1,41 @@
-"""The asymptotic bound, printed and corrected, against what both bound (limits.py); and a picture of it."""
+"""The asymptotic bound, printed and corrected, against the surrogate that both bound (limits.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.checks import check_number
 from rectifit.experiments.limits import least_surrogate, simulated_surrogate
-from rectifit.plotting import BLUE, GREEN, GREY, VERMILION
 from rectifit.theory import asymptotic_bound, best_threshold, printed_asymptotic_bound
 
-__all__ = ["AsymptoticRow", "asymptotic_rows", "draw_erratum"]
+__all__ = [
+    "AsymptoticRow",
+    "ErratumCurves",
+    "NoiseCurves",
+    "ThresholdCurves",
+    "asymptotic_rows",
+    "erratum_curves",
+]
 
-SURROGATE, PRINTED, CORRECTED, FLOOR = BLUE, VERMILION, GREEN, GREY
+# The threshold is drawn up to this multiple of gamma, at so many points by quadrature and by simulation.
+MAX_RATIO = 6.0
+N_RATIOS = 61
+N_SIMULATED_RATIOS = 13
+# The noise is drawn between these multiples of delta.
+MIN_NOISE = 1e-3
+MAX_NOISE = 3.0
+N_NOISES = 31
+# Where the signal vanishes, the noise is drawn as for this delta.
+MIN_DELTA = 1e-3
 
 
 @dataclass(frozen=True)
 class AsymptoticRow:
-    """The bounds at one noise and threshold, and what they bound.
+    """Both bounds at one noise level and threshold, and the surrogate.
 
     Attributes
     ----------
@@ -28,7 +43,7 @@ class AsymptoticRow:
     threshold_ratio : threshold / gamma
     surrogate : min over beta of S^t, by quadrature
     simulated : the same from a large sample
-    printed : the paper's bound, said of threshold 0
+    printed : the paper's bound, stated for threshold 0
     corrected : the corrected bound at the threshold
     """
 
@@ -41,6 +56,58 @@ class AsymptoticRow:
     corrected: float
 
 
+@dataclass(frozen=True)
+class ThresholdCurves:
+    """The surrogate and the corrected bound against threshold / gamma, at one noise level.
+
+    Attributes
+    ----------
+    gamma, delta : standard deviations of the noise and of x'beta
+    printed : the paper's bound
+    ratios, surrogate, corrected : threshold / gamma; min over beta of S^t by quadrature; the corrected bound
+    simulated_ratios, simulated : threshold / gamma; the surrogate from a sample
+    n_samples : size of the sample
+    """
+
+    gamma: float
+    delta: float
+    printed: float
+    ratios: Vector
+    surrogate: Vector
+    corrected: Vector
+    simulated_ratios: Vector
+    simulated: Vector
+    n_samples: int
+
+
+@dataclass(frozen=True)
+class NoiseCurves:
+    """The surrogate and both bounds against the noise.
+
+    Attributes
+    ----------
+    delta : standard deviation of x'beta
+    gammas : standard deviations of the noise
+    printed, corrected : the paper's bound; the corrected one, minimised over the threshold
+    at_zero, at_best : min over beta of S^t at threshold 0 and at the threshold of the corrected bound
+    """
+
+    delta: float
+    gammas: Vector
+    printed: Vector
+    corrected: Vector
+    at_zero: Vector
+    at_best: Vector
+
+
+@dataclass(frozen=True)
+class ErratumCurves:
+    """The erratum as curves: against the threshold, and against the noise."""
+
+    thresholds: ThresholdCurves
+    noises: NoiseCurves
+
+
 def asymptotic_rows(
     gammas: Sequence[float] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0),
     threshold_ratios: Sequence[float] = (0.0, 1.0, 2.0, 3.0, 4.0),
@@ -49,7 +116,7 @@ def asymptotic_rows(
     n_samples: int = 200_000,
     random_state: int = 0,
 ) -> list[AsymptoticRow]:
-    """Both bounds, the surrogate by quadrature and the surrogate of a large sample, over noise and threshold.
+    """Both bounds, and the surrogate by quadrature and from a large sample, for each noise and threshold.
 
     Parameters
     ----------
@@ -87,106 +154,49 @@ def asymptotic_rows(
     return rows
 
 
-def draw_erratum(gamma: float = 0.01, delta: float = 1.0, n_samples: int = 200_000) -> Any:
-    """The erratum as a picture: the surrogate against the threshold, and against the noise, with both bounds.
+def erratum_curves(gamma: float = 0.01, delta: float = 1.0, n_samples: int = 200_000) -> ErratumCurves:
+    """Compute the curves that show where the printed bound fails.
 
     Parameters
     ----------
-    gamma, delta : float
-        Noise of the left panel, and signal.
+    gamma : float, default=0.01
+        Noise of the curves against the threshold.
+    delta : float, default=1.0
     n_samples : int, default=200_000
-        Of the samples that the dots come from.
+        Size of the simulated samples.
 
     Returns
     -------
-    matplotlib.figure.Figure
+    ErratumCurves
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("drawing needs matplotlib; install it with: pip install 'rectifit[cli]'") from None
-
-    figure = Figure(figsize=(10.0, 6.0), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    _draw_thresholds(left, gamma, delta, n_samples)
-    _draw_noises(right, delta)
-    figure.suptitle("Said to hold at threshold 0, the printed bound does not: a positive threshold is needed")
-    return figure
+    return ErratumCurves(_threshold_curves(gamma, delta, n_samples), _noise_curves(delta))
 
 
-def _draw_thresholds(axes: Any, gamma: float, delta: float, n_samples: int) -> None:
-    ratios, dots = np.linspace(0.0, 6.0, 61), np.linspace(0.0, 6.0, 13)
-    curve = [least_surrogate(gamma, delta, s * gamma) for s in ratios]
-    bound = [asymptotic_bound(gamma, delta, s * gamma) for s in ratios]
-    printed = printed_asymptotic_bound(gamma, delta)
-    axes.axhline(printed, color=PRINTED, linestyle="--", label="bound as printed")
-    axes.plot(ratios, bound, color=CORRECTED, linestyle="-.", label="corrected bound")
-    axes.plot(ratios, curve, color=SURROGATE, label="least surrogate, quadrature")
-    axes.plot(
-        dots,
-        [simulated_surrogate(gamma, delta, s * gamma, n_samples) for s in dots],
-        "o",
-        color=SURROGATE,
-        markerfacecolor="white",
-        label=f"least surrogate, {n_samples:,} samples",
+def _threshold_curves(gamma: float, delta: float, n_samples: int) -> ThresholdCurves:
+    ratios = np.linspace(0.0, MAX_RATIO, N_RATIOS)
+    simulated_ratios = np.linspace(0.0, MAX_RATIO, N_SIMULATED_RATIOS)
+    return ThresholdCurves(
+        gamma=gamma,
+        delta=delta,
+        printed=printed_asymptotic_bound(gamma, delta),
+        ratios=ratios,
+        surrogate=np.array([least_surrogate(gamma, delta, s * gamma) for s in ratios]),
+        corrected=np.array([asymptotic_bound(gamma, delta, s * gamma) for s in ratios]),
+        simulated_ratios=simulated_ratios,
+        simulated=np.array(
+            [simulated_surrogate(gamma, delta, s * gamma, n_samples) for s in simulated_ratios]
+        ),
+        n_samples=n_samples,
     )
-    axes.axhline(gamma**2, color=FLOOR, linestyle=":", label=r"$\gamma^2$, lower bound")
-    axes.annotate(
-        f"at threshold 0: {curve[0]:.2g},\nprinted bound: {printed:.2g}",
-        xy=(0.0, curve[0]),
-        xytext=(2.2, curve[0]),
-        va="center",
-        arrowprops={"arrowstyle": "->", "color": "black"},
-    )
-    axes.set(
-        yscale="log",
-        xlabel=r"threshold / $\gamma$",
-        ylabel="surrogate per sample",
-        title=rf"Against the threshold: $\gamma$ = {gamma:g}, $\Delta$ = {delta:g}",
-    )
-    _put_legend_below(axes)
 
 
-def _draw_noises(axes: Any, delta: float) -> None:
-    gammas = np.geomspace(1e-3, 3.0, 31) * max(delta, 1e-3)
-    axes.plot(
-        gammas,
-        [printed_asymptotic_bound(g, delta) for g in gammas],
-        color=PRINTED,
-        linestyle="--",
-        label="bound as printed",
+def _noise_curves(delta: float) -> NoiseCurves:
+    gammas = np.geomspace(MIN_NOISE, MAX_NOISE, N_NOISES) * max(delta, MIN_DELTA)
+    return NoiseCurves(
+        delta=delta,
+        gammas=gammas,
+        printed=np.array([printed_asymptotic_bound(g, delta) for g in gammas]),
+        corrected=np.array([asymptotic_bound(g, delta) for g in gammas]),
+        at_zero=np.array([least_surrogate(g, delta, 0.0) for g in gammas]),
+        at_best=np.array([least_surrogate(g, delta, best_threshold(g, delta)) for g in gammas]),
     )
-    axes.plot(
-        gammas,
-        [asymptotic_bound(g, delta) for g in gammas],
-        color=CORRECTED,
-        linestyle="-.",
-        label="corrected bound, best threshold",
-    )
-    axes.plot(
-        gammas,
-        [least_surrogate(g, delta, 0.0) for g in gammas],
-        color=SURROGATE,
-        linewidth=2.5,
-        label="least surrogate, threshold 0",
-    )
-    axes.plot(
-        gammas,
-        [least_surrogate(g, delta, best_threshold(g, delta)) for g in gammas],
-        color=SURROGATE,
-        label="least surrogate, the corrected bound's threshold",
-    )
-    axes.plot(gammas, gammas**2, color=FLOOR, linestyle=":", label=r"$\gamma^2$, lower bound")
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel=r"$\gamma$, standard deviation of the noise",
-        ylabel="surrogate per sample",
-        title=rf"Against the noise: $\Delta$ = {delta:g}",
-    )
-    _put_legend_below(axes)
-
-
-def _put_legend_below(axes: Any) -> None:
-    # Inside it would hide the curves.
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=10, frameon=False)

@@ -1,12 +1,12 @@
-"""What the asymptotic bound bounds: min over beta of S^t, the limit of F_I / n for I = {i : y_i > t}.
+"""The quantity in the asymptotic bound: min over beta of S^t, the limit of F_I / n for I = {i : y_i > t}.
 
 The model is y = max(0, delta x + b) + eps with one standard normal x and eps ~ N(0, gamma^2). Given x, the
 expectation over y of a surrogate term is in closed form, from
 
     E[y^j; low < y < high] for j = 0, 1, 2 and y ~ N(mean, gamma^2),
 
-and the one over x is a quadrature with panels that end at every kink. Independently of it, the surrogate of a
-large sample is minimised by the solver.
+and the expectation over x is a quadrature with panels that end at every kink. As an independent check, the
+solver minimises the surrogate of a large sample.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from rectifit.surrogate import solve_surrogate
 
 __all__ = ["least_surrogate", "simulated_surrogate", "surrogate_limit"]
 
-# Standard deviations of x that are integrated over, and nodes per panel.
-REACH, NODES = 10.0, 24
-# Around its kinks the integrand changes on the scale of the noise; panels end at these multiples of it.
-AROUND = (-8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0)
+# The quadrature covers x up to this number of standard deviations.
+MAX_X = 10.0
+# Quadrature nodes per panel.
+N_NODES = 24
+# Around its kinks the integrand changes on the scale of the noise; panels end at these multiples of gamma.
+PANEL_ENDS = (-8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0)
 
 
 def surrogate_limit(
@@ -50,18 +52,18 @@ def surrogate_limit(
 
     Examples
     --------
-    At the truth and with a high threshold little more than the variance of the noise is left:
+    At the true parameters and with a high threshold, little more than the variance of the noise remains:
 
     >>> round(surrogate_limit(1.0, gamma=0.01, delta=1.0, threshold=0.04), 5)
     0.00012
     """
-    # Whole numbers, so that no panel is long where the density of x bends; and the kinks.
-    ends = set(np.arange(-REACH, REACH + 1.0).tolist())
+    # Panels have length 1 at most, as the density of x bends on that scale, and are shorter around the kinks.
+    ends = set(np.arange(-MAX_X, MAX_X + 1.0).tolist())
     for slope, level in ((delta, -true_intercept), (beta, -intercept), (beta, 2.0 * threshold - intercept)):
         if slope != 0.0:
-            ends.update(float(level / slope + s * gamma / abs(slope)) for s in AROUND)
-    edges = np.array(sorted(end for end in ends if abs(end) <= REACH))
-    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+            ends.update(float(level / slope + s * gamma / abs(slope)) for s in PANEL_ENDS)
+    edges = np.array(sorted(end for end in ends if abs(end) <= MAX_X))
+    nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
     half = np.diff(edges)[:, None] / 2.0
     x = (edges[:-1, None] + half + half * nodes).ravel()
     measure = (half * weights).ravel() * np.exp(-x * x / 2.0) / np.sqrt(2.0 * np.pi)
@@ -70,7 +72,7 @@ def surrogate_limit(
 
 
 def least_surrogate(gamma: float, delta: float, threshold: float) -> float:
-    """min over beta of S^t, by quadrature and a search along beta; without intercept.
+    """min over beta of S^t, by quadrature and a one-dimensional search; without intercept.
 
     Parameters
     ----------
@@ -89,12 +91,13 @@ def least_surrogate(gamma: float, delta: float, threshold: float) -> float:
     """
     from scipy.optimize import minimize_scalar
 
-    # S^t is convex in beta. In the norm of L2 it is at least |max(0, beta x) - y|^2, where the first has the
-    # norm |beta| / sqrt(2) and y less than gamma + delta; while S^t(0) = |y|^2. That gives the bounds.
-    most = 3.0 * (gamma + delta)
+    # S^t is convex in beta and at least |max(0, beta x) - y|^2 in the norm of L2, where max(0, beta x) has
+    # the norm |beta| / sqrt(2) and |y| < gamma + delta. S^t(0) = |y|^2, so that |beta| < 2 sqrt(2) |y| at the
+    # minimum.
+    limit = 3.0 * (gamma + delta)
     found = minimize_scalar(
         lambda beta: surrogate_limit(beta, gamma, delta, threshold),
-        bounds=(-most, most),
+        bounds=(-limit, limit),
         method="bounded",
         options={"xatol": 1e-10},
     )
@@ -109,14 +112,14 @@ def simulated_surrogate(
     n_features: int = 1,
     random_state: int | None = 0,
 ) -> float:
-    """min F_I / n of one large sample, by the package's solver.
+    """min F_I / n of one large sample, by the solver of this package.
 
     Parameters
     ----------
     gamma, delta, threshold : float
     n_samples : int, default=200_000
     n_features : int, default=1
-        x is standard normal and the true coefficients have length delta, in any number of features.
+        The features are standard normal, and the true coefficients have norm delta.
     random_state : int, default=0
 
     Returns
@@ -131,7 +134,7 @@ def simulated_surrogate(
 
 
 def _expected_term(u: Vector, mean: Vector, gamma: float, threshold: float) -> Vector:
-    """E of the surrogate's term at u over y ~ N(mean, gamma^2): quadratics in y between four points.
+    """The expected term of the surrogate at u over y ~ N(mean, gamma^2), a quadratic in y on four intervals.
 
     y <= 0: (max(0, u) - y)^2;   0 < y < u/2, y <= t: (u - y)^2;   u/2 <= y <= t: y^2;   y > t: (u - y)^2.
     """

@@ -1,4 +1,4 @@
-"""What a run was made with: versions, processor, BLAS, and how fast the machine is."""
+"""The machine of a run: versions, processor, BLAS, and the speed of one least-squares fit."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ import numpy as np
 
 __all__ = ["describe_machine", "register_machine", "yardstick"]
 
-REPEATS = 200
-
+N_REPEATS = 200
 PACKAGES = ("rectifit", "numpy", "scipy", "scikit-learn", "numba")
 
 
 def yardstick() -> float:
-    """Seconds of one lstsq on a 1000 x 50 Gaussian matrix: the median of some."""
+    """Median seconds of one lstsq call on a 1000 x 50 Gaussian matrix."""
     A = np.random.default_rng(0).standard_normal((1000, 50))
     times = []
-    for _ in range(REPEATS):
+    for _ in range(N_REPEATS):
         started = time.perf_counter()
         np.linalg.lstsq(A, A[:, 0], rcond=None)
         times.append(time.perf_counter() - started)
@@ -32,7 +31,7 @@ def yardstick() -> float:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Facts that times and digits depend on; `lstsq_ms` is a least-squares fit of 1000 x 50 on one thread."""
+    """What times and rounding depend on; `lstsq_ms` is the `yardstick` on one thread, in milliseconds."""
     from threadpoolctl import threadpool_info, threadpool_limits
 
     with threadpool_limits(1):
@@ -56,17 +55,17 @@ def describe_machine() -> dict[str, Any]:
 
 
 def register_machine(path: Path) -> int:
-    """Add this machine to the file, unless it is there; its number."""
+    """Add this machine to the file unless it is listed, and return its position in the list."""
     known: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
     here = describe_machine()
     for number, machine in enumerate(known):
         if {**machine, "lstsq_ms": 0} == {**here, "lstsq_ms": 0}:
             return number
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside and moved, so that it is never half there.
-    beside = path.with_suffix(".tmp")
-    beside.write_text(json.dumps([*known, here], indent=1) + "\n")
-    beside.replace(path)
+    # A complete temporary file is moved into place, so that the file is never half written.
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps([*known, here], indent=1) + "\n")
+    temporary.replace(path)
     return len(known)
 
 

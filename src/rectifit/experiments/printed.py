@@ -1,4 +1,4 @@
-"""The numbers in the paper's tables."""
+"""The numbers printed in the paper's tables."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from functools import cache
 from importlib.resources import files
 from statistics import median
 
-__all__ = ["COLUMNS", "MEASURES", "printed_median", "printed_values"]
+__all__ = ["MEASURES", "printed_median", "printed_values"]
 
 MEASURES = ("prediction", "recovery")
-# How the paper's columns are called in the file.
+# The columns of the file.
 COLUMNS = {
     "sorting": "sorting",
     "sorting+iterative": "sorting_iter",
@@ -27,11 +27,11 @@ def _rows() -> list[dict[str, str]]:
 
 
 def printed_values(p: int, sparsity: float, method: str, measure: str) -> list[float]:
-    """The 20 entries of a column of a table; `measure` is "prediction" or "recovery"."""
+    """The 20 entries in one column of one table; `measure` is "prediction" or "recovery"."""
     name = f"{COLUMNS[method]}_{measure}"
     return [float(row[name]) for row in _rows() if int(row["p"]) == p and float(row["sparsity"]) == sparsity]
 
 
 def printed_median(p: int, sparsity: float, method: str, measure: str) -> float:
-    """Their median."""
+    """The median of `printed_values`."""
     return median(printed_values(p, sparsity, method, measure))

@@ -1,19 +1,20 @@
-"""How far from the least objective the approximation algorithm really ends, against its guarantee of n/k.
+"""The objective of the approximation algorithm relative to the optimum, against its guarantee of n/k.
 
-Random data of several kinds give the usual case. A climb changes data step by step to make the ratio larger.
-`make_decoys` is the worst case: n - k samples with x = 1, y = 1, and k decoys of slightly larger outcomes at
-x = -M, -M^2, ..., -M^k for a large M, without intercept. The least objective is about k, at beta = 1 with all
-decoys off. But the algorithm can turn all decoys off only together with all the rest; otherwise a decoy is
-active and holds beta at about 0 or below. So all samples but one are lost, and the ratio is (n - 1)/k, up to
-terms of order 1/M.
+Random data of several kinds show the usual case. A climb changes data step by step to make the ratio larger.
+`make_decoys` is the worst case: n - k samples with x = 1, y = 1, and k decoys with slightly larger outcomes
+at x = -M, -M^2, ..., -M^k for a large M, without intercept. The least objective is about k, at beta = 1 with
+all decoys inactive. But the algorithm can make all decoys inactive only together with all other samples;
+otherwise an active decoy keeps beta at about 0 or below. So all samples but one are lost, and the ratio is
+(n - 1)/k, up to terms of order 1/M.
 
-That is the largest there is, for n > k and without ridge. Let J be the samples with y > 0 that are off at the
-optimum. With fewer than k the optimum is among the candidates. Otherwise let T be the sum of y^2 over the k
-largest of them, and j the rank of the least of these. Leaving out ranks 1..j and the others of the k costs at
-most (j - 1) T/k more than the optimum, whose objective is at least T, so the ratio is at most (j - 1 + k)/k.
-This is (n - 1)/k or less, unless all n outcomes are positive and the k largest of them are off; any further
-sample that is off lowers it by 1/k. If J is just these, then -s beta turns all others off, and at the s at
-which the first of J is fitted every sample but that one is lost: (n - k) T/k + T - T/k at most.
+No ratio is larger, for n > k and without ridge. Let J be the samples with y > 0 that are inactive at the
+optimum. If J has fewer than k samples, the optimum is among the candidates. Otherwise let T be the sum of y^2
+over the k largest outcomes in J, and j the rank of the smallest of these k. Making ranks 1..j and the others
+of the k inactive costs at most (j - 1) T/k more than the optimum, whose objective is at least T, so the ratio
+is at most (j - 1 + k)/k. This is (n - 1)/k or less, unless all n outcomes are positive and the k largest of
+them are in J; any further sample in J lowers it by 1/k. If J consists of just these k, then -s beta makes all
+other samples inactive, and at the s at which the first sample of J is fitted every sample but that one is
+lost: (n - k) T/k + T - T/k at most.
 """
 
 from __future__ import annotations
@@ -34,24 +35,26 @@ __all__ = ["FAMILIES", "RatioRow", "climb", "make_decoys", "measure_ratios", "ra
 
 # Gap of the certified optimum.
 TARGET_GAP = 1e-6
-# Decoys exceed the other outcomes by this share, and are so many times n farther out than the one before.
-EXCESS, DISTANCE = 1e-6, 100.0
+# The outcomes of decoys exceed the other outcomes by this share.
+DECOY_EXCESS = 1e-6
+# The factor M between the positions of successive decoys, divided by n.
+DECOY_DISTANCE = 100.0
 
-Data = tuple[Matrix, Vector]
+Samples = tuple[Matrix, Vector]
 
 
 @dataclass(frozen=True)
 class RatioRow:
-    """The largest ratio that was met in a family of instances.
+    """The ratios in a family of instances.
 
     Attributes
     ----------
-    family : where the instances come from
+    family : the origin of the instances
     n, p, k : samples, features and the algorithm's k
-    n_instances : how many instances were tried
-    median : of the ratios of all instances; of a climb, of its steps
+    n_instances : the number of instances; of a climb, of its steps
+    median : the median of their ratios
     worst : the largest ratio
-    objective, optimum : of the worst instance, from the algorithm and from its certificate
+    objective, optimum : of the worst instance, from the algorithm and from the certificate
     guarantee : n/k
     """
 
@@ -69,19 +72,19 @@ class RatioRow:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Objective of the approximation algorithm and certified optimum of one instance."""
+    """The objective of the approximation algorithm and the certified optimum of one instance."""
 
     objective: float
     optimum: float
 
     @property
     def value(self) -> float:
-        """Their ratio; 1 where both vanish."""
+        """objective / optimum; 1 where the optimum is 0."""
         return max(1.0, self.objective / self.optimum) if self.optimum > 0.0 else 1.0
 
 
 def measure_ratios(X: Matrix, y: Vector, ks: Sequence[int]) -> list[Ratio]:
-    """The ratio for every k, without intercept, with the optimum certified once.
+    """Measure the ratio for every k, without intercept; the optimum is certified once.
 
     Parameters
     ----------
@@ -106,7 +109,7 @@ def measure_ratios(X: Matrix, y: Vector, ks: Sequence[int]) -> list[Ratio]:
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
-        # The zero function is a legitimate answer here.
+        # The zero function is a valid result here.
         warnings.simplefilter("ignore", ConvergenceWarning)
         found = [solve(X, y, "approximation", k=k, fit_intercept=False) for k in ks]
         best = min(found, key=lambda solution: solution.objective)
@@ -116,8 +119,8 @@ def measure_ratios(X: Matrix, y: Vector, ks: Sequence[int]) -> list[Ratio]:
     return [Ratio(solution.objective, certificate.objective) for solution in found]
 
 
-def make_decoys(n_samples: int, k: int) -> Data:
-    """The worst instance for the approximation algorithm with this k: its ratio is (n - 1)/k.
+def make_decoys(n_samples: int, k: int) -> Samples:
+    """Construct the worst instance for the approximation algorithm with this k: its ratio is (n - 1)/k.
 
     Parameters
     ----------
@@ -131,18 +134,18 @@ def make_decoys(n_samples: int, k: int) -> Data:
     y : array of shape (n_samples,)
     """
     n = check_count(n_samples, "n_samples", least=check_count(k, "k") + 1)
-    distance = (DISTANCE * n) ** np.arange(1.0, k + 1.0)
+    distance = (DECOY_DISTANCE * n) ** np.arange(1.0, k + 1.0)
     X = np.concatenate([np.ones(n - k), -distance])[:, None]
-    return X, np.concatenate([np.ones(n - k), np.full(k, 1.0 + EXCESS)])
+    return X, np.concatenate([np.ones(n - k), np.full(k, 1.0 + DECOY_EXCESS)])
 
 
-def climb(start: Data, k: int, n_steps: int, rng: np.random.Generator) -> Iterator[Ratio]:
-    """Change one sample at a time, keep what makes the ratio larger, and yield the ratio after every step."""
+def climb(start: Samples, k: int, n_steps: int, rng: np.random.Generator) -> Iterator[Ratio]:
+    """Change one sample per step, keep changes that increase the ratio, and yield the ratio of each step."""
     X, y = start
     (best,) = measure_ratios(X, y, [k])
     for _ in range(n_steps):
         X_new, y_new, i = X.copy(), y.copy(), rng.integers(y.size)
-        # Factors over several orders of magnitude, as often large as small, and some changes of sign.
+        # Factors over several orders of magnitude, large and small alike, and some changes of sign.
         X_new[i] *= np.exp(rng.standard_normal(X.shape[1])) * rng.choice([1.0, 1.0, -1.0], X.shape[1])
         y_new[i] *= np.exp(0.5 * rng.standard_normal())
         (ratio,) = measure_ratios(X_new, y_new, [k])
@@ -160,7 +163,7 @@ def ratio_rows(
     n_steps: int = 100,
     random_state: int = 0,
 ) -> list[RatioRow]:
-    """The worst ratio of every family, for every size and k.
+    """Measure the ratios of every family, for every size and k.
 
     Parameters
     ----------
@@ -216,22 +219,22 @@ def _row(family: str, n: int, p: int, k: int, ratios: Sequence[Ratio]) -> RatioR
     )
 
 
-def _draw_paper(rng: np.random.Generator, n: int, p: int) -> Data:
-    """The paper's instances with much noise."""
+def _draw_paper(rng: np.random.Generator, n: int, p: int) -> Samples:
+    """Instances of the paper with much noise."""
     return make_relu(n, p, noise=0.5, random_state=rng)[:2]
 
 
-def _draw_unrelated(rng: np.random.Generator, n: int, p: int) -> Data:
-    """Positive outcomes that have nothing to do with x."""
+def _draw_unrelated(rng: np.random.Generator, n: int, p: int) -> Samples:
+    """Positive outcomes that do not depend on x."""
     return rng.standard_normal((n, p)), np.abs(rng.standard_normal(n)) + 0.5
 
 
-def _draw_heavy(rng: np.random.Generator, n: int, p: int) -> Data:
-    """Rows of very different length, outcomes that are nearly equal."""
+def _draw_heavy(rng: np.random.Generator, n: int, p: int) -> Samples:
+    """Rows of very different norms with nearly equal outcomes."""
     return rng.standard_cauchy((n, p)), 1.0 + 0.1 * rng.random(n)
 
 
-FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Data]] = {
+FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Samples]] = {
     "paper": _draw_paper,
     "unrelated": _draw_unrelated,
     "heavy": _draw_heavy,

@@ -1,136 +1,182 @@
-"""The reproduction as one page: tables, figures, verdicts, theory, and what it was run on."""
+"""The reproduction as one page: figures, tables, verdicts, theory, and the machines of the run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rectifit.experiments.figures import draw_measures, draw_optimality, draw_times
-from rectifit.experiments.grid import LABELS, OURS, PAPER_METHODS, PROOF
-from rectifit.experiments.results import Results
-from rectifit.web import Figure, Page, Section, TableView
+from rectifit.experiments.figures import MIN_ERROR
+from rectifit.experiments.grid import LABELS, OURS, PAPER_METHODS, SORTING_METHODS, Size
+from rectifit.experiments.optimality import SOLVED_TOL
+from rectifit.experiments.realizable import REPRODUCED_FACTOR
+from rectifit.experiments.statistics import Statistics
+from rectifit.experiments.table import Column, Table
+from rectifit.experiments.tables import (
+    claims_table,
+    excess_table,
+    medians_table,
+    optimality_table,
+    realizable_table,
+    time_table,
+    zeros_table,
+)
+from rectifit.web import Figure, Page, Section
 
 __all__ = ["make_page"]
 
 TITLE = "Training one-node ReLU networks: the paper, reproduced"
 LEAD = (
     "Every table and figure of S. S. Dey, G. Wang and Y. Xie, “An Approximation Algorithm for training "
-    "One-Node ReLU Neural Network” (2020), from the code of rectifit, with the paper's numbers beside ours, "
-    "and a proof of how far every method is from the global optimum."
+    "One-Node ReLU Neural Network” (2020), computed by rectifit, with the paper's numbers beside ours, and a "
+    "proof of how far every method is from the global optimum."
 )
 
 
-def make_page(results: Results, machines: Sequence[dict[str, Any]], theory: Sequence[Section] = ()) -> Page:
-    """The page of a run; `theory` are sections that do not depend on it."""
+def make_page(
+    statistics: Statistics,
+    figures: Mapping[str, Any],
+    machines: Sequence[Mapping[str, Any]],
+    theory: Sequence[Section] = (),
+) -> Page:
+    """Make the page of a run.
+
+    Parameters
+    ----------
+    statistics : what the rows of the run show
+    figures : its figures, from `draw_figures`
+    machines : the entries of machine.json
+    theory : sections that do not depend on the run
+    """
     return Page(
         TITLE,
         LEAD,
         [
-            _optimality(results),
-            _claims(results),
-            _realizable(results),
-            *(_measures(results, p) for p in sorted({s.p for s in results.drawn})),
-            _times(results),
+            _optimality_section(statistics, figures["optimality"]),
+            _claims_section(statistics),
+            _realizable_section(statistics),
+            *(_measures_section(size, figures[f"measures-p{size.p}"]) for size in statistics.sizes),
+            _times_section(statistics, figures["times"]),
             *theory,
-            _all_tables(results),
-            _machines(machines),
+            _tables_section(statistics),
+            _machines_section(machines),
         ],
-        _facts(results),
+        _facts(statistics),
     )
 
 
-def _facts(results: Results) -> list[tuple[str, str]]:
-    proofs = [row for row in results.rows if row.method == PROOF]
-    proved = sum(row.status == "optimal" for row in proofs)
-    zeros, medians = results.zero_table(), results.medians_table()
-    n_zeros, n_entries = (sum(int(str(row[column])) for row in zeros.rows) for column in (1, 2))
-    inside = sum(row[-1] == "yes" for row in medians.rows)
+def _facts(statistics: Statistics) -> list[tuple[str, str]]:
+    n_zeros = sum(count.n_zeros for count in statistics.zeros)
+    n_entries = sum(count.n_entries for count in statistics.zeros)
+    n_reproduced = sum(column.is_reproduced for column in statistics.gradient_columns)
     return [
-        ("fits", f"{len(results.rows):,}"),
-        ("instances", f"{len({(row.setting, row.instance) for row in results.rows}):,}"),
-        ("proved optima", f"{proved:,} of {len(proofs):,} tried"),
+        ("fits", f"{statistics.n_fits:,}"),
+        ("instances", f"{statistics.n_instances:,}"),
+        ("proved optima", f"{statistics.n_proved:,} of {statistics.n_proofs:,} attempted"),
         ("sorting entries that print 0.0", f"{n_zeros:,} of {n_entries:,}"),
-        ("GD and SGD medians as in the paper", f"{inside} of {len(medians.rows)}"),
+        ("GD and SGD medians as in the paper", f"{n_reproduced} of {len(statistics.gradient_columns)}"),
     ]
 
 
-def _optimality(results: Results) -> Section:
-    figure = Figure.from_matplotlib(
-        draw_optimality(results),
-        "Bars: for every size and noise level, the share of instances that each method solves to optimality",
-        "An instance is solved if the objective is within 1e-4 of the certified lower bound.",
-    )
+def _optimality_section(statistics: Statistics, figure: Any) -> Section:
     return Section(
         "optimality",
         "How good are the methods, really?",
         [
-            "The paper compares its methods with each other. Branch and bound says how far each of them is "
+            "The paper compares its methods with each other. Branch and bound shows how far each of them is "
             "from the best possible fit: for most of the paper's instances the global optimum is proved, for "
             "all coefficients.",
-            _say_optimality(results),
+            _describe_noisy(statistics.solved_with_noise)
+            + _describe_noiseless(statistics.solved_without_noise),
         ],
-        [figure, results.optimality_table().view(), results.excess_table().view()],
+        [
+            Figure.from_matplotlib(
+                figure,
+                "Bars: for every size and noise level, the share of instances that each method solves to "
+                "optimality",
+                f"An instance is solved if the objective is within {SOLVED_TOL:g} of the proved lower bound.",
+            ),
+            optimality_table(statistics).view(),
+            excess_table(statistics).view(),
+        ],
     )
 
 
-def _say_optimality(results: Results) -> str:
-    """What the table says, in a sentence."""
-    solved = results.solved_shares(noisy=True)
+def _describe_noisy(solved: Mapping[str, float]) -> str:
+    """The shares of solved instances with noise, as a sentence."""
     if not solved:
         return "No instance with noise has a proved optimum in this run."
     best = max(PAPER_METHODS, key=lambda method: solved[method])
+    others = ", ".join(f"{LABELS[method]} in {solved[method]:.0%}" for method in ("sorting", "gd", "sgd"))
     return (
         f"With noise, the best of the paper's methods, {LABELS[best]}, finds the global optimum in "
-        f"{solved[best]:.0%} of the proved instances, {LABELS['sorting']} in {solved['sorting']:.0%}, "
-        f"{LABELS['gd']} in {solved['gd']:.0%}, {LABELS['sgd']} in {solved['sgd']:.0%}; "
-        f"{LABELS[OURS]} in {solved[OURS]:.0%}. Without noise all sorting methods find it always."
+        f"{solved[best]:.0%} of the proved instances, {others}; {LABELS[OURS]} in {solved[OURS]:.0%}."
     )
 
 
-def _claims(results: Results) -> Section:
+def _describe_noiseless(solved: Mapping[str, float]) -> str:
+    """A further sentence, if it is true."""
+    if solved and all(solved[method] == 1.0 for method in SORTING_METHODS):
+        return " Without noise, all sorting methods find it in every proved instance."
+    return ""
+
+
+def _claims_section(statistics: Statistics) -> Section:
     return Section(
         "claims",
-        "What the paper claims",
+        "The claims of the paper",
         ["Each order is tested in every setting of the figures, by the means over the instances."],
-        [results.claims_table().view()],
+        [claims_table(statistics).view()],
     )
 
 
-def _realizable(results: Results) -> Section:
-    medians = results.medians_table()
-    outside = [row for row in medians.rows if row[-1] == "no"]
-    cells = ", ".join(f"{row[2]} {row[3]} at p = {row[0]}, sparsity {row[1]:g}" for row in outside)
-    verdict = f"Outside are: {cells}." if outside else "None is outside."
+def _realizable_section(statistics: Statistics) -> Section:
+    outside = ", ".join(
+        f"{LABELS[column.method]} {column.measure} at p = {column.setting.p}, "
+        f"sparsity {column.setting.sparsity:g}"
+        for column in statistics.gradient_columns
+        if not column.is_reproduced
+    )
+    verdict = f"The exceptions are: {outside}." if outside else "There is no exception."
     return Section(
         "realizable",
         "The realizable case",
         [
-            "Without noise the paper's tables print 0.0 for all sorting methods. GD and SGD stop early; "
-            "their medians over few instances scatter, and within a factor 3.5 they count as reproduced. "
-            f"{verdict}",
+            "Without noise, the paper's tables print 0.0 for all sorting methods. GD and SGD stop early. "
+            "Their medians over few instances scatter, and count as reproduced within a factor of "
+            f"{REPRODUCED_FACTOR:g}. {verdict}",
         ],
-        [results.zero_table().view(), medians.view()],
+        [zeros_table(statistics).view(), medians_table(statistics).view()],
     )
 
 
-def _measures(results: Results, p: int) -> Section:
-    figure = Figure.from_matplotlib(
-        draw_measures(results, p),
-        f"Twenty panels: four error measures against noise for five sparsities at p = {p}",
-        "Lines are means, bands from the first to the third quartile; what is below 0.001 is drawn there.",
+def _measures_section(size: Size, figure: Any) -> Section:
+    return Section(
+        f"figure-p{size.p}",
+        f"The figure for p = {size.p}",
+        (),
+        [
+            Figure.from_matplotlib(
+                figure,
+                f"Twenty panels: four error measures against noise for five sparsities at p = {size.p}",
+                "Lines are means, bands reach from the first to the third quartile; values below "
+                f"{MIN_ERROR:g} are drawn at {MIN_ERROR:g}.",
+            )
+        ],
     )
-    return Section(f"figure-p{p}", f"The figure for p = {p}", (), [figure])
 
 
-def _times(results: Results) -> Section:
-    figure = Figure.from_matplotlib(
-        draw_times(results), "Three panels: seconds of every method against noise, one panel per size"
+def _times_section(statistics: Statistics, figure: Any) -> Section:
+    alt = "One panel per size: seconds of every method against noise"
+    return Section(
+        "times",
+        "Running time",
+        (),
+        [Figure.from_matplotlib(figure, alt), time_table(statistics).view()],
     )
-    return Section("times", "Running time", (), [figure, results.time_table().view()])
 
 
-def _all_tables(results: Results) -> Section:
-    tables = results.realizable_tables()
+def _tables_section(statistics: Statistics) -> Section:
+    tables = [realizable_table(table) for table in statistics.realizable]
     return Section(
         "tables",
         f"The {len(tables)} tables",
@@ -139,8 +185,12 @@ def _all_tables(results: Results) -> Section:
     )
 
 
-def _machines(machines: Sequence[dict[str, Any]]) -> Section:
+def _machines_section(machines: Sequence[Mapping[str, Any]]) -> Section:
     names = list(machines[0]) if machines else []
-    rows = [[name, *(str(machine.get(name, "")) for machine in machines)] for name in names]
-    columns = ["", *(f"machine {number}" for number in range(len(machines)))]
-    return Section("machine", "What it was run on", (), [TableView("", columns, rows, rows)])
+    table = Table(
+        "machines",
+        "",
+        (Column(""), *(Column(f"machine {number}") for number in range(len(machines)))),
+        tuple((name, *(str(machine.get(name, "")) for machine in machines)) for name in names),
+    )
+    return Section("machine", "What it was run on", (), [table.view()])

@@ -1,16 +1,18 @@
-"""The whole paper in one call: run what is missing, then write tables, figures and the report."""
+"""The whole paper in one call: run the missing tasks, then write tables, figures and the report."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from rectifit.experiments.figures import draw_measures, draw_optimality, draw_times, save_figure
+from rectifit.experiments.figures import draw_figures, save_figure
 from rectifit.experiments.grid import paper_grid
 from rectifit.experiments.report import make_page
-from rectifit.experiments.results import Results
 from rectifit.experiments.runner import run_tasks
+from rectifit.experiments.statistics import summarise
 from rectifit.experiments.table import Table
+from rectifit.experiments.tables import make_tables
+from rectifit.experiments.theory_results import run_theory
 from rectifit.experiments.theory_sections import theory_sections
 
 __all__ = ["reproduce"]
@@ -27,28 +29,29 @@ def reproduce(
     n_jobs: int = 1,
     verbose: int = 1,
 ) -> list[Path]:
-    """Run the grid in a folder, or what of it is not there yet, and write what is asked for.
+    """Run all tasks of the grid that have no row in the folder, and write the requested output.
 
     Returns
     -------
     list of Path
-        What was written: rows.csv, tables/, figures/, report.html.
+        The files and folders written: rows.csv, tables/, figures/, report.html.
     """
     rows = run_tasks(paper_grid(n_instances, sizes), folder, n_jobs, verbose)
-    results, written = Results(rows), [folder / "rows.csv"]
+    statistics = summarise(rows)
+    written = [folder / "rows.csv"]
     if tables:
-        for table in results.tables():
+        for table in make_tables(statistics):
             _write_table(table, folder / "tables")
         written.append(folder / "tables")
+    drawn = draw_figures(statistics) if figures or report else {}
     if figures:
-        for p in sizes:
-            save_figure(draw_measures(results, p), folder / "figures", f"measures-p{p}")
-        save_figure(draw_times(results), folder / "figures", "times")
-        save_figure(draw_optimality(results), folder / "figures", "optimality")
+        for name, figure in drawn.items():
+            save_figure(figure, folder / "figures", name)
         written.append(folder / "figures")
     if report:
         machines = json.loads((folder / "machine.json").read_text())
-        make_page(results, machines, theory_sections()).write(folder / "report.html")
+        page = make_page(statistics, drawn, machines, theory_sections(run_theory()))
+        page.write(folder / "report.html")
         written.append(folder / "report.html")
     return written
 

@@ -1,17 +1,18 @@
 """Subset sum decided by fitting: the NP-hardness reduction at work.
 
-With S = sum(a), the least objective of the data of `make_subset_sum` is p + 100 p^2 if some subset of a has a
-quarter of the total. If none has, then every objective exceeds p + 100 p^2 by at least
+With S = sum(a), the least objective of the data of `make_subset_sum` is p + 100 p^2 if some subset of a sums
+to a quarter of the total. If no subset does, then every objective exceeds p + 100 p^2 by at least
 
     1 / (4 (|a|^2 + 5 S^2 + 6 S + 2)).
 
-For let x be signs of beta, r_i = |beta_i| + b - 1 the errors of the samples (x_i e_i, 1), t = -b, A = a'x,
-d = S/2 - A and z = sum a_i x_i r_i. The samples (a, S/2) and (2a, S) have errors q - t and 2q - t with
-q = z + t A - d, and by Cauchy-Schwarz d^2 is at most sum r_i^2 + (q - t)^2 + (2q - t)^2 times
-|a|^2 + 5 A^2 - 6 A + 2. If no subset will do, |d| is at least 1/2. That is for samples that are on, one of
-every pair. Another sample that is off costs at least 1/4 more. A pair of which both are on needs b > 0 and
-costs at most 4b - 1 less, while the last sample costs 20b more for every pair. So a certificate with half of
-that excess as its absolute gap always decides.
+Proof. Let x be the signs of beta, r_i = |beta_i| + b - 1 the errors of the samples (x_i e_i, 1), t = -b,
+A = a'x, d = S/2 - A and z = sum a_i x_i r_i. First assume that (a, S/2), (2a, S) and exactly one sample of
+every pair are active. Then (a, S/2) and (2a, S) have errors q - t and 2q - t with q = z + t A - d, and by
+Cauchy-Schwarz d^2 is at most sum r_i^2 + (q - t)^2 + (2q - t)^2 times |a|^2 + 5 A^2 - 6 A + 2. If no subset
+sums to S/4, then |d| is at least 1/2. Every further inactive sample costs at least 1/4 more. A pair with both
+samples active needs b > 0 and costs at most 4b - 1 less, while the last sample costs 20b more for every pair.
+
+So a certificate with half of that excess as its absolute gap always decides.
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ from rectifit.methods import certify
 
 __all__ = ["SubsetSumRow", "decide", "decisive_value", "has_quarter", "least_excess", "subset_sum_rows"]
 
-# A bound counts as above the decisive value if it is by more than this share: the rounding of sums.
-ROUNDING = 1e-12
-# Draws before an answer is called too rare to be met.
+# A bound is above the decisive value only if it exceeds it by this share, which covers the rounding of sums.
+ROUNDING_TOL = 1e-12
+# Draws after which instances with the requested answer count as too rare.
 MAX_DRAWS = 20_000
 
 
 @dataclass(frozen=True)
 class SubsetSumRow:
-    """One instance, what the certificate says about it, and the truth.
+    """One instance, the verdict of the certificate, and the true answer.
 
     Attributes
     ----------
     numbers : the instance
-    p : how many numbers
+    p : the number of numbers
     decisive : p + 100 p^2, the least objective if and only if the answer is yes
     objective, lower_bound : of the certificate
     verdict : "yes" (a subset was found), "no" (the bound is above the decisive value) or "open"
-    subset : positions of the numbers with a quarter of the total, where the verdict is yes
-    answer : the truth, by dynamic programming
-    n_nodes, seconds : what the certificate took
+    subset : positions of numbers that sum to a quarter of the total, if the verdict is yes
+    answer : the true answer, by dynamic programming
+    n_nodes, seconds : the effort of the certificate
     """
 
     numbers: tuple[int, ...]
@@ -60,6 +61,11 @@ class SubsetSumRow:
     n_nodes: int
     seconds: float
 
+    @property
+    def is_right(self) -> bool:
+        """Whether the certificate decides the instance, and correctly."""
+        return self.verdict == ("yes" if self.answer else "no")
+
 
 def decisive_value(p: int) -> float:
     """p + 100 p^2: the least objective of yes-instances."""
@@ -67,14 +73,15 @@ def decisive_value(p: int) -> float:
 
 
 def least_excess(numbers: Sequence[int]) -> float:
-    """How far the least objective of a no-instance is above the decisive value, at least."""
+    """A lower bound of the distance from the decisive value to the least objective of a no-instance."""
     total = sum(numbers)
     return 0.25 / (sum(v * v for v in numbers) + 5 * total * total + 6 * total + 2)
 
 
 def has_quarter(numbers: Sequence[int]) -> bool:
-    """Whether a subset has a quarter of the total, by dynamic programming over the sums that subsets have."""
+    """Whether a subset sums to a quarter of the total, by dynamic programming over all sums of subsets."""
     quarter, rest = divmod(sum(numbers), 4)
+    # Bit s is set if some subset sums to s.
     sums = 1
     for number in numbers:
         sums |= sums << number
@@ -100,14 +107,14 @@ def decide(numbers: Sequence[int], *, time_limit: float | None = 60.0) -> Subset
     ((0,), 'no')
     """
     X, y = make_subset_sum(numbers)
-    # Python's integers, so that nothing is rounded in what follows.
+    # Python integers, so that the sums below are exact.
     a = [int(number) for number in numbers]
     decisive = decisive_value(len(a))
     certificate = certify(X, y, target_gap=0.5 * least_excess(a) / decisive, time_limit=time_limit)
     assert certificate.solution is not None
     negative = tuple(np.flatnonzero(certificate.solution.beta < 0.0).tolist())
     found = 4 * sum(a[i] for i in negative) == sum(a)
-    above = certificate.lower_bound > decisive * (1.0 + ROUNDING)
+    above = certificate.lower_bound > decisive * (1.0 + ROUNDING_TOL)
     return SubsetSumRow(
         numbers=tuple(a),
         p=len(a),
@@ -130,19 +137,19 @@ def subset_sum_rows(
     time_limit: float | None = 60.0,
     random_state: int = 0,
 ) -> list[SubsetSumRow]:
-    """Decide random instances of every size, as many with the answer yes as with no.
+    """Decide random instances of every size, equally many with the answers yes and no.
 
-    All totals are divisible by 4, so that no answer is obvious.
+    All totals are divisible by 4; otherwise the answer would be obvious.
 
     Parameters
     ----------
     sizes : whole numbers p of at least 2
     n_each : int, default=2
-        Instances of either answer for every size.
+        Instances with each answer, for every size.
     largest : int, default=20
-        Numbers are drawn from 1 to this.
+        Numbers are drawn from 1 to `largest`.
     time_limit : float, default=60
-        Seconds for each, or None.
+        Seconds for each certificate, or None for no limit.
     random_state : int, default=0
 
     Returns
@@ -171,6 +178,6 @@ def _draw(rng: np.random.Generator, size: int, largest: int, answer: bool) -> li
         if sum(numbers) % 4 == 0 and has_quarter(numbers) == answer:
             return numbers
     raise ValueError(
-        f"largest is {largest}; of {size} numbers this small nearly every instance has the answer "
-        f"{'no' if answer else 'yes'}, and larger numbers are needed"
+        f"largest is {largest}; with {size} numbers this small nearly every instance has the answer "
+        f"{'no' if answer else 'yes'}, so larger numbers are needed"
     )
