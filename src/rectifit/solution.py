@@ -16,7 +16,15 @@ from rectifit.problem import Problem
 if TYPE_CHECKING:
     from rectifit.inference import Summary
 
-__all__ = ["Certificate", "Solution", "Stop", "SurrogateMinimum", "TraceRow", "VerificationError"]
+__all__ = [
+    "Certificate",
+    "Solution",
+    "Stop",
+    "SurrogateMinimum",
+    "TraceRow",
+    "VerificationError",
+    "relative_gap",
+]
 
 # An objective this close to its lower bound, as a share of sum w y^2 or of itself, is at it up to rounding.
 ROUNDING, ROUNDING_OF_SUMS = 1e-20, 1e-12
@@ -63,6 +71,18 @@ class VerificationError(ValueError):
     """Something that a solution states is not so."""
 
 
+def relative_gap(objective: float, lower_bound: float, rounding: float = 0.0) -> float:
+    """(objective - lower_bound) / objective; 0 where the difference is at most `rounding`.
+
+    Examples
+    --------
+    >>> relative_gap(4.0, 3.0), relative_gap(4.0, 4.0 - 1e-15, rounding=1e-12), relative_gap(0.0, 0.0)
+    (0.25, 0.0, 0.0)
+    """
+    difference = objective - lower_bound
+    return 0.0 if difference <= rounding else difference / objective
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """How good a fit is, proved.
@@ -105,8 +125,7 @@ class Certificate:
     def gap(self) -> float:
         """(objective - lower_bound) / objective; 0 where the objective is at its bound up to rounding."""
         rounding = ROUNDING * self.null_objective + ROUNDING_OF_SUMS * self.objective
-        closed = self.objective - self.lower_bound <= rounding
-        return 0.0 if closed else (self.objective - self.lower_bound) / self.objective
+        return relative_gap(self.objective, self.lower_bound, rounding)
 
     def __str__(self) -> str:
         """One sentence for people."""
