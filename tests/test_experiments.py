@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from browser import LOOK, is_sorted, probe
 
+from rectifit.display import Column, Table
 from rectifit.experiments import runner
 from rectifit.experiments.figures import COLOURS, draw_measures, draw_optimality, draw_times, save_figure
 from rectifit.experiments.grid import (
@@ -28,7 +29,6 @@ from rectifit.experiments.report import make_page
 from rectifit.experiments.results import Results
 from rectifit.experiments.rows import Row, RowFile
 from rectifit.experiments.runner import run_task, run_tasks
-from rectifit.experiments.table import Column, Table
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from browser import LOOK, is_sorted, probe
 from rectifit import certify, solve
 from rectifit.comparison import compare_fit, find_obstacle
 from rectifit.datasets import load_drug_spending
-from rectifit.digits import write_share
+from rectifit.formatting import write_share
 from rectifit.report import make_report, write_report
 
 # The texts of cells of the first table, and of the numbers at the top.

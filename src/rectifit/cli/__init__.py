@@ -7,7 +7,7 @@ from importlib import import_module
 
 __all__ = ["main"]
 
-NEEDED = ("click", "polars", "rich")
+NEEDED = ("click", "polars", "pydantic", "rich")
 
 
 def main() -> None:

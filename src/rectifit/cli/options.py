@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 from rectifit.inference.sandwich import KINDS
 from rectifit.methods.chain import STAGES
-from rectifit.tables import STANDARD_STREAM, Table, make_table, read_frame
+from rectifit.tables import STANDARD_STREAM, DataTable, make_table, read_frame
 
 __all__ = [
     "BOOTSTRAP",
@@ -212,7 +212,7 @@ def load_table(
     one_hot: tuple[str, ...] | None,
     missing: str,
     weights: str | None = None,
-) -> Table:
+) -> DataTable:
     """Read DATA and choose its columns."""
     return make_table(
         read_frame(data), target, features=features, one_hot=one_hot or (), missing=missing, weights=weights

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from rectifit.display import Table
 from rectifit.experiments.figures import draw_measures, draw_optimality, draw_times, save_figure
 from rectifit.experiments.grid import paper_grid
 from rectifit.experiments.report import make_page
 from rectifit.experiments.results import Results
 from rectifit.experiments.runner import run_tasks
-from rectifit.experiments.table import Table
 from rectifit.experiments.theory_sections import theory_sections
 
 __all__ = ["reproduce"]

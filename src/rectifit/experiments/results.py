@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import mean, median
 
+from rectifit.display import Cell, Column, Table
 from rectifit.experiments.grid import LABELS, OURS, PAPER_METHODS, PROOF, Setting
 from rectifit.experiments.printed import MEASURES, printed_median
 from rectifit.experiments.rows import Row
-from rectifit.experiments.table import Cell, Column, Table
 
 __all__ = ["Results"]
 

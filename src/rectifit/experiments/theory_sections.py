@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from rectifit.display import Column, Table
 from rectifit.experiments.asymptotics import asymptotic_rows, draw_erratum
 from rectifit.experiments.ratio import ratio_rows
 from rectifit.experiments.reduction import subset_sum_rows
-from rectifit.experiments.table import Column, Table
 from rectifit.web import Figure, Section
 
 __all__ = ["asymptotics_table", "ratio_table", "subset_sum_table", "theory_sections"]

@@ -20,13 +20,13 @@ from rectifit.tables.encoding import (
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Table", "choose_numbers", "make_table", "without_missing"]
+__all__ = ["DataTable", "choose_numbers", "make_table", "without_missing"]
 
 NO_FEATURES = "no features are left; at least one column of numbers besides the target is needed"
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DataTable:
     """Data ready to fit: numbers, their names, and notes on what was left out.
 
     X may also be `scale.Blocks`, which have outcomes and weights of their own; y and weights are None then.
@@ -54,7 +54,7 @@ def make_table(
     one_hot: Sequence[str] = (),
     missing: str = "refuse",
     encoding: Encoding | None = None,
-) -> Table:
+) -> DataTable:
     """Choose and check the columns of a fit.
 
     Parameters
@@ -75,7 +75,7 @@ def make_table(
 
     Returns
     -------
-    Table
+    DataTable
 
     Examples
     --------
@@ -109,7 +109,7 @@ def make_table(
         found = f"the negative number {w.min():g}" if w.min() < 0.0 else "only zeros"
         raise ValueError(f"column {weights!r} has {found}; weights must be non-negative and not all zero")
     y = read_numbers(frame[target])
-    return Table(encoding.encode(frame), y, w, encoding, target, (*notes, *dropped))
+    return DataTable(encoding.encode(frame), y, w, encoding, target, (*notes, *dropped))
 
 
 def choose_numbers(
