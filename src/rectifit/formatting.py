@@ -12,6 +12,7 @@ __all__ = [
     "NOTHING",
     "align",
     "write_amount",
+    "write_count",
     "write_duration",
     "write_estimate",
     "write_level",
@@ -89,6 +90,17 @@ def write_amount(value: float) -> str:
     if not 1e3 <= abs(value) < 1e12:
         return write_number(value, 6)
     return f"{value:,.{max(5 - int(np.log10(abs(value))), 0)}f}"
+
+
+def write_count(n: int, noun: str) -> str:
+    """A number of things, in the plural unless there is one.
+
+    Examples
+    --------
+    >>> write_count(1, "node"), write_count(5133, "node")
+    ('1 node', '5,133 nodes')
+    """
+    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
 def write_estimate(value: float) -> str:

@@ -12,6 +12,7 @@ from rectifit.cli.options import (
     BOOTSTRAP,
     COVARIANCE,
     DATA,
+    DATA_FILES,
     ESTIMATE,
     FLOOR,
     GAP,
@@ -19,7 +20,6 @@ from rectifit.cli.options import (
     JSON,
     METHOD,
     MISSING,
-    SEVERAL,
     check_folder,
     collect_warnings,
     columns_options,
@@ -48,7 +48,7 @@ MAX_SMALL_GAP = 1.01 * TARGET_GAP
 
 
 @click.command()
-@SEVERAL
+@DATA_FILES
 @columns_options()
 @METHOD
 @click.option(

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rectifit.display import Table
-from rectifit.formatting import write_duration, write_number, write_objective, write_share
+from rectifit.formatting import write_count, write_duration, write_number, write_objective, write_share
 from rectifit.inference import Summary
 from rectifit.inference.tables import describe_covariance
 from rectifit.solution import Certificate, Solution
@@ -112,7 +112,7 @@ def print_certificate(certificate: Certificate) -> None:
         "status": certificate.status.replace("_", " "),
         "samples": f"{decided:,} of {decided + certificate.n_undecided:,} are proved active "
         f"({certificate.n_active:,}) or inactive ({certificate.n_inactive:,}) in every better fit",
-        "search": f"{certificate.n_nodes:,} nodes, {write_duration(certificate.seconds)}",
+        "search": f"{write_count(certificate.n_nodes, 'node')}, {write_duration(certificate.seconds)}",
     }
     print_facts(make_console(), facts)
 

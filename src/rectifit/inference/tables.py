@@ -20,7 +20,7 @@ MEANINGS = {
     "HC0": "for noise of any variance",
     "HC1": "for noise of any variance",
     "HC2": "for noise of any variance",
-    "HC3": "for noise of any variance, careful with few rows",
+    "HC3": "for noise of any variance, conservative with few rows",
 }
 
 
@@ -37,7 +37,7 @@ def describe_covariance(covariance: str) -> str:
 
 
 def quantile(level: float) -> float:
-    """The normal distribution has the share `level` between minus and plus this number."""
+    """The number z with probability `level` of a standard normal variable in [-z, z]."""
     return float(ndtri(0.5 + 0.5 * level))
 
 

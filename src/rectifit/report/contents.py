@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from rectifit._typing import Mask, Vector
 from rectifit.comparison import Comparison, find_obstacle
-from rectifit.inference import Summary, summarise
+from rectifit.inference import Summary
 from rectifit.methods.sorting import split_sets
 from rectifit.problem import Problem
 from rectifit.scale.problem import BlockProblem
@@ -101,17 +100,13 @@ class ReportData:
 
 def collect(
     solution: Solution,
+    summary: Summary,
     *,
-    names: Sequence[str] | None = None,
     target: str = "y",
     data_name: str = "",
-    covariance: str = "nonrobust",
-    summary: Summary | None = None,
     comparison: Comparison | None = None,
 ) -> ReportData:
     """Compute what a report shows; arguments as in `write_report`."""
-    if summary is None:
-        summary = summarise(solution, names=names, covariance=covariance)
     problem: Any = solution.problem
     drawn = problem.sampled(problem.floor) if isinstance(problem, BlockProblem) else problem
     return ReportData(

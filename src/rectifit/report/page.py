@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rectifit.comparison import Comparison
-from rectifit.formatting import NOTHING, write_amount, write_duration, write_number, write_share
-from rectifit.inference import Summary
+from rectifit.formatting import NOTHING, write_amount, write_count, write_duration, write_number, write_share
+from rectifit.inference import Summary, summarise
 from rectifit.report.contents import ReportData, collect
 from rectifit.report.sections import make_sections
 from rectifit.solution import Certificate, Solution
@@ -65,19 +65,28 @@ def write_report(
     page.write(Path(path))
 
 
-def make_report(solution: Solution, **options: Any) -> Page:
-    """The page of a fit; the options are those of `write_report`."""
-    return render(collect(solution, **options))
+def make_report(
+    solution: Solution,
+    *,
+    names: Sequence[str] | None = None,
+    covariance: str = "nonrobust",
+    summary: Summary | None = None,
+    **contents: Any,
+) -> Page:
+    """The page of a fit; arguments as of `write_report`."""
+    if summary is None:
+        summary = summarise(solution, names=names, covariance=covariance)
+    return render(collect(solution, summary, **contents))
 
 
 def render(data: ReportData) -> Page:
     """The page that shows these numbers."""
-    summary, n = data.summary, data.n_variables
+    summary = data.summary
     where = f" in {data.data_name}" if data.data_name else ""
     floor = write_number(summary.floor)
     return Page(
         f"ReLU regression of {data.target}",
-        f"How {data.target}{where} depends on {n} variable{'s' * (n != 1)}: a linear model that never falls "
+        f"How {data.target}{where} depends on {write_count(data.n_variables, 'variable')}: a linear model that never falls "
         f"below {floor}, fitted by least squares.",
         make_sections(data),
         [

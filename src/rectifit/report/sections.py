@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from rectifit.comparison import Comparison
-from rectifit.formatting import write_duration, write_level, write_number, write_share
+from rectifit.formatting import write_count, write_duration, write_level, write_number, write_share
 from rectifit.report.contents import ReportData
 from rectifit.report.figures import draw_fitted, draw_hinge, draw_path, draw_proof, draw_residuals
 from rectifit.solution import Certificate
@@ -138,12 +138,11 @@ def _path(data: ReportData) -> Section:
 
 
 def _proof(certificate: Certificate) -> Section:
-    n_steps = certificate.n_nodes
     searched = (
         "No search for a proof was made; the command rectifit certify and the method auto+exact make one."
-        if certificate.status == "bound_only" and n_steps == 0
-        else f"The proof took {write_duration(certificate.seconds)} and {n_steps:,} "
-        f"step{'s' * (n_steps != 1)} of a search."
+        if certificate.status == "bound_only" and certificate.n_nodes == 0
+        else f"The proof took {write_duration(certificate.seconds)} and "
+        f"{write_count(certificate.n_nodes, 'step')} of a search."
     )
     paragraphs = [
         "Linear least squares always finds the global optimum; ReLU regression may not, since quite "

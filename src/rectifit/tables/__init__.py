@@ -1,6 +1,6 @@
-"""From a file to numbers and back: read a table, choose and check its columns, write predictions.
+"""Tables in files: read a table, choose and check its columns, write predictions.
 
-Every error is one sentence with the column, what was found in it and what is allowed.
+Every error is one sentence that names the column, what was found in it and what is allowed.
 """
 
 from rectifit.tables.data_table import DataTable, choose_numbers, make_table, without_missing
