@@ -156,7 +156,7 @@ class SavedModel(Record):
 
 def describe_certificate(certificate: Certificate) -> dict[str, Any]:
     """The numbers of a certificate as plain data, without its history."""
-    return _record_certificate(certificate).model_dump()
+    return dict(_record_certificate(certificate).model_dump())
 
 
 def write_model(model: SavedModel, path: str | Path) -> None:
@@ -168,17 +168,19 @@ def read_model(path: str | Path) -> SavedModel:
     """Read MODEL.json; ValueError, in one sentence, where an entry is not as it should be."""
     name = f"the model {str(path)!r}"
     try:
-        return SavedModel.model_validate_json(Path(path).read_bytes())
+        model: SavedModel = SavedModel.model_validate_json(Path(path).read_bytes())
     except FileNotFoundError:
         raise ValueError(f"there is no file {str(path)!r}") from None
     except OSError as error:
         raise ValueError(f"{name} cannot be read: {error.strerror or error}") from None
     except ValidationError as error:
         raise ValueError(f"{name} {explain(error)}") from None
+    return model
 
 
 def _record_certificate(certificate: Certificate) -> CertificateRecord:
-    return CertificateRecord.model_validate(certificate, from_attributes=True)
+    record: CertificateRecord = CertificateRecord.model_validate(certificate, from_attributes=True)
+    return record
 
 
 def _finite(value: float) -> float | None:

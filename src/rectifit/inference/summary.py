@@ -37,7 +37,7 @@ def summarise(
     solution : Solution
         With its data.
     covariance : {"nonrobust", "HC0", "HC1", "HC2", "HC3"}
-        HC0 to HC3 hold for noise of any variance; HC3 is the most careful with few rows.
+        HC0 to HC3 hold for noise of any variance; HC3 is the most conservative with few rows.
     level : float, default=0.95
         Probability that an interval covers the true coefficient.
     names : sequence of str, optional
@@ -89,7 +89,7 @@ def feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ..
     if names is None:
         return tuple(f"x{j}" for j in range(n_features))
     if len(names) != n_features:
-        raise ValueError(f"names has {len(names)} entries; X has {n_features} columns and needs as many")
+        raise ValueError(f"names has {len(names)} entries; it must have {n_features}, one per column of X")
     return tuple(map(str, names))
 
 

@@ -80,7 +80,7 @@ def draw_path(path: SplitPath) -> Any:
         for values, colour, label in lines:
             axis.plot(path.shares, values, color=colour, marker="o", markersize=3, label=label)
         axis.axhline(path.reached, color=VERMILION, linewidth=1.4, label="this fit")
-        axis.set_xlabel("guess: so many % of the outcomes above the floor, the largest first")
+        axis.set_xlabel("guess: the largest outcomes, in % of those above the floor")
         axis.set_ylabel("sum of squared errors")
         axis.legend(frameon=False)
     return figure

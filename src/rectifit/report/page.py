@@ -83,11 +83,11 @@ def render(data: ReportData) -> Page:
     """The page that shows these numbers."""
     summary = data.summary
     where = f" in {data.data_name}" if data.data_name else ""
-    floor = write_number(summary.floor)
+    floor, variables = write_number(summary.floor), write_count(data.n_variables, "variable")
     return Page(
         f"ReLU regression of {data.target}",
-        f"How {data.target}{where} depends on {write_count(data.n_variables, 'variable')}: a linear model that never falls "
-        f"below {floor}, fitted by least squares.",
+        f"How {data.target}{where} depends on {variables}: a linear model that never falls below {floor}, "
+        "fitted by least squares.",
         make_sections(data),
         [
             ("rows", f"{summary.n_samples:,}"),

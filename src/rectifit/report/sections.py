@@ -124,8 +124,8 @@ def _path(data: ReportData) -> Section:
             f"Method: {data.summary.method}; {data.stopped}. The hard part of the problem is to find out "
             "which rows should be predicted above the floor. The sorting method guesses that these are the "
             "rows with the largest outcomes. For each guess it minimises an upper bound of the sum of "
-            "squared errors, a convex surrogate, which has no local minima to get stuck in. The picture "
-            "shows how good each guess is; other methods improve on the best one.",
+            "squared errors, a convex surrogate, whose minimum can always be found. The picture shows how "
+            "good each guess is; other methods improve on the best one.",
             *(f"{sentence} The sums of squares are those of these rows." for sentence in _drawn_from(data)),
         ],
         [
