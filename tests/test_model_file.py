@@ -116,7 +116,7 @@ def remove(*path):
         (remove("coefficients", "a"), "one entry per feature"),
         (change("coefficients", "new", to=1.0), "one entry per feature"),
         (change("columns", to=["a", "a"]), "'columns' is .*; it must be a list of names, each once"),
-        (change("levels", "place", to=[]), "'levels.place' is"),
+        (change("levels", "place", to=[]), "'levels.place' is .*; it must be a list of at least one name"),
         (change("levels", "other", to=["x", "y"]), "not in 'columns'"),
         (change("fit_intercept", to=False), "'intercept' must be 0"),
         (change("extra", to=1), "'extra' is not known"),

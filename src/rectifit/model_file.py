@@ -6,10 +6,10 @@ Numbers are written with all their digits, so that a model predicts exactly what
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from rectifit._typing import Vector
 from rectifit.inference import Summary
@@ -18,6 +18,7 @@ from rectifit.model_schema import (
     CertificateRecord,
     Estimate,
     Goodness,
+    Levels,
     Names,
     Record,
     Share,
@@ -56,7 +57,7 @@ class SavedModel(Record):
     target: str
     weights: str | None
     columns: Names
-    levels: dict[str, Annotated[Names, Field(min_length=1)]]
+    levels: dict[str, Levels]
     coefficients: dict[str, float]
     intercept: float
     fit_intercept: bool

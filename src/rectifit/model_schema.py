@@ -12,6 +12,7 @@ __all__ = [
     "CertificateRecord",
     "Estimate",
     "Goodness",
+    "Levels",
     "Names",
     "Record",
     "Share",
@@ -31,11 +32,18 @@ def _check_once(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
+def _check_some(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        raise ValueError("a list of at least one name")
+    return names
+
+
 Version = Annotated[int, Field(ge=VERSION, le=VERSION)]
 Count = Annotated[int, Field(ge=0)]
 Size = Annotated[float, Field(ge=0.0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Names = Annotated[tuple[str, ...], AfterValidator(_check_once)]
+Levels = Annotated[Names, AfterValidator(_check_some)]
 
 
 class Record(BaseModel):
