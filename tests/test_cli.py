@@ -14,7 +14,7 @@ from rectifit import cli, solve
 from rectifit.cli import fitting, streaming
 from rectifit.cli.program import program
 from rectifit.datasets import load_drug_spending, make_relu
-from rectifit.digits import round_together, write_p
+from rectifit.formatting import align, write_p
 from rectifit.model_file import read_model
 from rectifit.scale import open_parquet
 from rectifit.solution import VerificationError
@@ -52,8 +52,9 @@ def test_fit_prints_the_coefficients_of_solve(data, frame):
     summary = solution.summary()
     lines = [line.split() for line in result.stdout.replace("< 0.001", "<0.001").splitlines()]
     for j in range(3):
-        cells = [texts[j].replace(" ", "") for _, texts in summary.columns().values()]
-        assert [f"x{j}", *cells] in lines
+        name, *cells = (text.replace(" ", "") for text in summary.table().texts()[j])
+        assert name == f"x{j}"
+        assert [name, *cells] in lines
         assert float(cells[0]) == pytest.approx(solution.beta[j], abs=5e-4)
         assert float(cells[1]) == pytest.approx(summary.std_error[j], abs=5e-4)
     assert "(intercept)" not in result.stdout
@@ -141,8 +142,8 @@ def test_compare_shows_every_row(data):
     assert result.exit_code == 0, result.stderr
     for name in ("OLS clipped at 0", "MLPRegressor", "rectifit auto", "rectifit sorting+iterative"):
         assert name in result.stdout
-    assert "Tobit was left out: needs outcomes of at least 0" in result.stdout
-    assert "Tobit estimates another thing" in " ".join(result.stdout.split())
+    assert "Tobit was left out: it needs outcomes of at least 0" in result.stdout
+    assert "Tobit estimates something else" in " ".join(result.stdout.split())
     record = json.loads(run("compare", data, "--target", "y", "--json").stdout)
     assert {"name", "in_sample", "cross_validated", "seconds", "gap"} < set(record["rows"][0])
 
@@ -308,14 +309,14 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
         (["predict", "nowhere.json", "DATA"], "there is no file 'nowhere.json'"),
         (["predict", "DATA", "DATA", "--out", "x.docx"], "extension '.docx'"),
         (["certify", "DATA"], "'--target', or '--model'"),
-        (["certify", "DATA", "--model", "m.json", "--features", "x0"], "--model decides"),
+        (["certify", "DATA", "--model", "m.json", "--features", "x0"], "--model determines"),
         (["make", "--samples", "2", "--features", "5", "--noise", "0", "--out", "-"], "n_samples is 2"),
         (["fit", "DATA", "--target", "y", "--floor", "low"], "'low' is neither a number nor 'estimate'"),
         (["fit", "DATA", "--target", "y", "--floor", "1", "--no-intercept"], "floor is 1.0"),
         (["fit", "DATA", "--target", "y", "--floor", "nan"], "floor is nan"),
         (["fit", "DATA", "--target", "y", "--covariance", "HC9"], "'--covariance'"),
         (["fit", "DATA", "--target", "y", "--covariance", "HC1", "--bootstrap", "9"], "choose one"),
-        (["certify", "DATA", "--model", "m.json", "--floor", "1"], "--model decides"),
+        (["certify", "DATA", "--model", "m.json", "--floor", "1"], "--model determines"),
         (["paint"], "No such command 'paint'"),
     ],
 )
@@ -391,7 +392,7 @@ def test_several_files_are_printed_as_one(files):
 
 def test_a_very_large_file_is_read_in_blocks_where_the_options_allow(files, monkeypatch):
     whole, _ = files
-    monkeypatch.setattr("rectifit.cli.streaming.LARGE", 0)
+    monkeypatch.setattr("rectifit.cli.streaming.MAX_WHOLE_BYTES", 0)
     opened = []
 
     def open_and_tell(paths, **options):
@@ -560,10 +561,13 @@ def test_a_missing_extra_is_named(monkeypatch):
 
 
 def test_numbers_of_a_column_align():
-    assert round_together([1234567.0, 1.0]) == ["1.235e+06", "1"]
-    assert round_together([0.0, 0.0]) == ["0.000", "0.000"]
-    assert round_together([250.0, -1234.5]) == ["250.0", "-1234.5"]
-    assert round_together([np.nan, np.inf, 1.0]) == ["-", "inf", "1.00"]
+    for values, texts in [
+        ([1234567.0, 1.0], ["1.235e+06", "1"]),
+        ([0.0, 0.0], ["0.000", "0.000"]),
+        ([250.0, -1234.5], ["250.0", "-1234.5"]),
+        ([np.nan, np.inf, 1.0], ["-", "inf", "1.00"]),
+    ]:
+        assert list(map(align(values), values)) == texts
     assert [write_p(p) for p in (0.0, 0.001, 1.0)] == ["< 0.001", "0.001", "1.000"]
 
 

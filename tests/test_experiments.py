@@ -37,7 +37,7 @@ from rectifit.experiments.report import make_page
 from rectifit.experiments.rows import FitRow, RowFile
 from rectifit.experiments.runner import run_task, run_tasks
 from rectifit.experiments.statistics import summarise
-from rectifit.experiments.table import Column, Table
+from rectifit.display import Column, Table
 from rectifit.experiments.tables import claims_table, make_tables
 
 

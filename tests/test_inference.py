@@ -385,7 +385,7 @@ def test_estimator_and_solution_give_the_same():
     [
         ({"covariance": "HC4"}, "covariance is 'HC4'; it must be one of 'nonrobust', 'HC0'"),
         ({"level": 1.0}, "level is 1.0"),
-        ({"names": ["a"]}, "names has 1 entries; X has 3 columns"),
+        ({"names": ["a"]}, "names has 1 entries; it must have 3"),
         ({"bootstrap": 1}, "bootstrap is 1"),
         ({"bootstrap": 10, "covariance": "HC3"}, "only one of them"),
     ],

@@ -1,4 +1,5 @@
 import json
+import math
 
 import numpy as np
 import polars as pl
@@ -6,7 +7,7 @@ import pytest
 
 from rectifit import solve
 from rectifit.datasets import make_relu
-from rectifit.model_file import Model, read_model, write_model
+from rectifit.model_file import SavedModel, read_model, write_model
 from rectifit.tables import make_table
 
 
@@ -28,7 +29,11 @@ def frame():
 def fitted(frame):
     table = make_table(frame, "y", weights="w", one_hot=["place"])
     solution = solve(table.X, table.y, "sorting+iterative", sample_weight=table.weights)
-    return solution, table, Model.from_solution(solution, solution.summary(names=table.names), table, "w")
+    return (
+        solution,
+        table,
+        SavedModel.from_solution(solution, solution.summary(names=table.names), table, "w"),
+    )
 
 
 def test_what_is_written_is_read_to_the_last_digit(tmp_path, frame, fitted):
@@ -36,31 +41,31 @@ def test_what_is_written_is_read_to_the_last_digit(tmp_path, frame, fitted):
     write_model(model, tmp_path / "m.json")
     again = read_model(tmp_path / "m.json")
     assert again == model
-    assert again.coefficients == tuple(solution.beta)
+    assert tuple(again.coefficients.values()) == tuple(solution.beta)
     assert again.objective == solution.objective
-    assert again.certificate["lower_bound"] == solution.certificate.lower_bound
+    assert again.certificate.lower_bound == solution.certificate.lower_bound
     np.testing.assert_array_equal(again.predict(frame), solution.predict(table.X))
 
 
 def test_goodness_and_estimates_are_those_of_the_summary(fitted):
     solution, table, model = fitted
     summary = solution.summary(names=table.names)
-    assert model.goodness["n_samples"] == (table.weights > 0).sum() == 45
-    assert model.goodness["n_positive"] == ((table.weights > 0) & (table.y > 0)).sum()
+    assert model.goodness.n_samples == (table.weights > 0).sum() == 45
+    assert model.goodness.n_positive == ((table.weights > 0) & (table.y > 0)).sum()
     for name in ("r_squared", "sigma", "share_active"):
-        assert model.goodness[name] == getattr(summary, name)
-    assert [row["name"] for row in model.estimates] == [*table.names, "intercept"]
-    assert [row["std_error"] for row in model.estimates] == summary.std_error.tolist()
+        assert getattr(model.goodness, name) == getattr(summary, name)
+    assert [row.name for row in model.estimates] == [*table.names, "intercept"]
+    assert [row.std_error for row in model.estimates] == summary.std_error.tolist()
     assert (model.covariance, model.level) == ("nonrobust", 0.95)
 
 
 def test_what_is_not_defined_is_null():
     solution = solve([[1.0, 0.0], [0.0, 1.0]], [2.0, 2.0])
     table = make_table(pl.DataFrame({"y": [2.0, 2.0], "a": [1.0, 0.0], "b": [0.0, 1.0]}), "y")
-    model = Model.from_solution(solution, solution.summary(names=table.names), table)
-    assert model.goodness["r_squared"] is None
-    assert model.goodness["sigma"] is None
-    assert {row["std_error"] for row in model.estimates} == {None}
+    model = SavedModel.from_solution(solution, solution.summary(names=table.names), table)
+    assert model.goodness.r_squared is None
+    assert model.goodness.sigma is None
+    assert {row.std_error for row in model.estimates} == {None}
 
 
 def test_the_floor_is_kept(tmp_path, frame):
@@ -68,10 +73,10 @@ def test_the_floor_is_kept(tmp_path, frame):
     for floor in (0.5, "estimate"):
         solution = solve(table.X, table.y, floor=floor)
         summary = solution.summary(names=table.names)
-        write_model(Model.from_solution(solution, summary, table), tmp_path / "m.json")
+        write_model(SavedModel.from_solution(solution, summary, table), tmp_path / "m.json")
         model = read_model(tmp_path / "m.json")
         assert model.floor == solution.floor == model.predict(frame).min()
-        assert model.floor_is_estimated == (floor == "estimate") == (model.estimates[-1]["name"] == "floor")
+        assert model.floor_is_estimated == (floor == "estimate") == (model.estimates[-1].name == "floor")
         np.testing.assert_array_equal(model.predict(frame), solution.predict(table.X))
 
 
@@ -100,20 +105,26 @@ def remove(*path):
     [
         (remove("rectifit_model"), "no entry 'rectifit_model'"),
         (change("rectifit_model", to=2), "version 2; this rectifit reads version 1"),
-        (change("intercept", to="1"), "'intercept' is \"1\"; it must be a finite number"),
+        (change("rectifit_model", to=True), "version true; this rectifit reads version 1"),
+        (change("intercept", to="1"), "'intercept' is \"1\"; it must be a valid number"),
         (change("intercept", to=True), "'intercept' is true"),
-        (change("intercept", to=10**400), "'intercept' is 1000"),
+        (change("intercept", to=10**400), "'intercept' is 1000.*; it must be a finite number"),
+        (change("intercept", to=math.nan), "'intercept' is NaN; it must be a finite number"),
+        (change("intercept", to=-math.inf), "'intercept' is -Infinity; it must be a finite number"),
         (change("coefficients", to=[1, 2]), "'coefficients' is"),
-        (change("coefficients", "a", to=None), "'coefficients' is"),
+        (change("coefficients", "a", to=None), "'coefficients.a' is null; it must be a valid number"),
         (remove("coefficients", "a"), "one entry per feature"),
         (change("coefficients", "new", to=1.0), "one entry per feature"),
-        (change("columns", to=["a", "a"]), "'columns' is"),
-        (change("levels", "place", to=[]), "'levels' is"),
+        (change("columns", to=["a", "a"]), "'columns' is .*; it must be a list of names, each once"),
+        (change("levels", "place", to=[]), "'levels.place' is .*; it must be a list of at least one name"),
         (change("levels", "other", to=["x", "y"]), "not in 'columns'"),
         (change("fit_intercept", to=False), "'intercept' must be 0"),
         (change("extra", to=1), "'extra' is not known"),
         (remove("certificate", "gap"), "'certificate.gap' is missing"),
-        (change("certificate", "gap", to=1.5), "'certificate.gap' is 1.5; it must be a number from 0 to 1"),
+        (
+            change("certificate", "gap", to=1.5),
+            "'certificate.gap' is 1.5; it must be less than or equal to 1",
+        ),
         (change("certificate", "status", to="great"), "'certificate.status' is \"great\""),
         (change("certificate", "lower_bound", to=1e9), "must not be above the objective"),
         (change("certificate", "objective", to=1e9), "must be equal to 'objective'"),
@@ -122,7 +133,7 @@ def remove(*path):
         (change("certificate", "floor", to=1.0), "'certificate.floor' must be null or equal"),
         (change("floor", to="estimate"), "'floor' is \"estimate\""),
         (change("level", to=2), "'level' is 2"),
-        (change("estimates", to={}), "'estimates' is {}; it must be a list"),
+        (change("estimates", to={}), "'estimates' is {}; it must be a valid array"),
         (change("estimates", 0, "name", to="z"), "'estimates' must have one entry per coefficient"),
         (remove("estimates", -1), "'estimates' must have one entry per coefficient"),
         (change("estimates", 1, "std_error", to=-1.0), "'estimates.1..std_error' is -1.0"),

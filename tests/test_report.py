@@ -7,8 +7,10 @@ from browser import LOOK, is_sorted, probe
 from rectifit import certify, solve
 from rectifit.comparison import compare_fit, find_obstacle
 from rectifit.datasets import load_drug_spending
-from rectifit.digits import write_share
-from rectifit.report import make_report, write_report
+from rectifit.formatting import write_share
+from rectifit.report import collect, make_report, write_report
+from rectifit.report.contents import MAX_POINTS
+from rectifit.report.page import MAX_MEANINGFUL_GAP, render
 
 # The texts of cells of the first table, and of the numbers at the top.
 READ = """
@@ -110,7 +112,8 @@ def test_the_page_says_what_the_solution_does(written, tmp_path):
     assert facts[1] == write_share(summary.share_active)
     assert facts[2] == f"{summary.r_squared:.3f}"
     assert float(facts[3].replace(",", "")) == pytest.approx(solution.objective, rel=1e-5)
-    assert facts[4] == write_share(solution.certificate.gap)
+    gap = solution.certificate.gap
+    assert facts[4] == (write_share(gap) if gap < MAX_MEANINGFUL_GAP else "not known")
     said = " ".join(seen["text"].split())
     assert str(solution.certificate)[1:] in said
     for note in summary.notes:
@@ -155,3 +158,31 @@ def test_a_summary_that_is_given_is_shown():
     given = make_report(solution, summary=summary).render()
     assert given == make_report(solution, covariance="HC3", names=["a", "b", "c"]).render()
     assert "HC3: for noise of any variance" in given
+
+
+def test_what_is_shown_is_computed_before(monkeypatch):
+    X, y = make_data()
+    solution = solve(X, y, "auto+exact")
+    data = collect(solution, solution.summary(), comparison=compare_fit(solution))
+
+    def refuse(*_, **__):
+        raise AssertionError("a view computes")
+
+    for name in ("SurrogateSolver", "split_sets", "find_obstacle"):
+        monkeypatch.setattr(f"rectifit.report.contents.{name}", refuse)
+    monkeypatch.setattr("rectifit.problem.Problem.objective", refuse)
+    monkeypatch.setattr("rectifit.problem.Problem.preactivation", refuse)
+    assert render(data).render().count("<img") == N_PICTURES
+
+
+def test_the_path_and_the_points_are_those_of_the_fit():
+    X, y = make_data(5000)
+    solution = solve(X, y + 2.0, floor=2.0)
+    data = collect(solution, solution.summary())
+    assert data.path.reached == pytest.approx(solution.objective)
+    assert (data.path.shares.min(), data.path.shares.max()) == pytest.approx((0.0, 100.0))
+    assert (data.path.objectives <= data.path.surrogates * (1 + 1e-9)).all()
+    assert data.path.objectives.min() >= solution.objective * (1 - 1e-9)
+    assert data.points.u.size == MAX_POINTS < data.n_drawn == data.n_rows == 5000
+    assert data.points.fitted.min() == 2.0
+    assert (data.points.fitted[data.points.is_above] > 2.0).all()

@@ -136,8 +136,8 @@ def test_text_that_means_missing(tmp_path):
     [
         ({"target": "rian"}, "no column 'rian'; did you mean 'rain'"),
         ({"target": "q"}, "no column 'q'; columns are 'rain', 'wind'"),
-        ({"target": "sky"}, "column 'sky' has entries such as 'blue'; it must be numbers$"),
-        ({"features": ["sky"]}, "'blue'; it must be numbers, or be encoded with --one-hot"),
+        ({"target": "sky"}, "column 'sky' has entries such as 'blue'; it must be numeric$"),
+        ({"features": ["sky"]}, "'blue'; it must be numeric, or be encoded with --one-hot"),
         ({"features": ["rain"]}, "'rain' is the target"),
         ({"one_hot": ["rain"]}, "'rain' is the target"),
         ({"weights": "rain"}, "'rain' is both target and weights"),

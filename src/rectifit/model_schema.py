@@ -1,125 +1,116 @@
-"""What is allowed in the entries of MODEL.json."""
+"""The parts of MODEL.json as records that check themselves, and errors in one sentence."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Literal
 
-__all__ = ["CERTIFICATE", "ESTIMATE", "GOODNESS", "MODEL", "VERSION", "check_record"]
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+__all__ = [
+    "VERSION",
+    "CertificateRecord",
+    "Estimate",
+    "Goodness",
+    "Levels",
+    "Names",
+    "Record",
+    "Share",
+    "Size",
+    "Version",
+    "explain",
+]
 
 VERSION = 1
-STATUSES = ("optimal", "time_limit", "interrupted", "bound_only")
+# Characters of a wrong entry that an error shows.
+MAX_SHOWN = 40
 
 
-def check_record(record: dict[str, Any], kinds: Kinds, path: str = "") -> None:
-    """ValueError, in one sentence, unless the record has these entries, all right, and no others."""
-    for name, (is_right, allowed) in kinds.items():
-        if name not in record:
-            raise ValueError(f"{path + name!r} is missing; it must be {allowed}")
-        if not is_right(record[name]):
-            found = json.dumps(record[name])
-            shown = found if len(found) <= 40 else f"{found[:40]}..."
-            raise ValueError(f"{path + name!r} is {shown}; it must be {allowed}")
-    unknown = sorted(set(record) - set(kinds))
-    if unknown:
-        raise ValueError(f"{path + unknown[0]!r} is not known in version {VERSION}")
+def _check_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("a list of names, each once")
+    return names
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+def _check_some(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        raise ValueError("a list of at least one name")
+    return names
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+Version = Annotated[int, Field(ge=VERSION, le=VERSION)]
+Count = Annotated[int, Field(ge=0)]
+Size = Annotated[float, Field(ge=0.0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Names = Annotated[tuple[str, ...], AfterValidator(_check_once)]
+Levels = Annotated[Names, AfterValidator(_check_some)]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+class Record(BaseModel):
+    """Entries of exactly these types: no conversion, no others, no infinities, no NaN."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-def _is_size(value: Any) -> bool:
-    return _is_number(value) and value >= 0
+class CertificateRecord(Record):
+    """The numbers of a `Certificate`, without its history."""
+
+    objective: Size
+    lower_bound: Size
+    gap: Share
+    status: Literal["optimal", "time_limit", "interrupted", "bound_only"]
+    box: Size | None
+    n_nodes: Count
+    seconds: Size
+    target_gap: Size | None
+    floor: float | None
+    n_active: Count
+    n_inactive: Count
+    n_undecided: Count
 
 
-def _is_share(value: Any) -> bool:
-    return _is_number(value) and 0 <= value <= 1
+class Goodness(Record):
+    """How well a model fits, as in `inference.Summary`; None where a number is not defined."""
+
+    n_samples: Count
+    n_positive: Count
+    r_squared: float | None
+    sigma: Size | None
+    share_active: Share
 
 
-def _is_names(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value)) and len(set(value)) == len(value)
+class Estimate(Record):
+    """Precision of a coefficient; None where the data do not determine it."""
+
+    name: str
+    std_error: Size | None
+    low: float | None
+    high: float | None
 
 
-def _is_levels(value: Any) -> bool:
-    return isinstance(value, dict) and all(_is_names(names) and names for names in value.values())
+def explain(error: ValidationError) -> str:
+    """The first error of a model in a sentence: the entry, what was found, and what is allowed."""
+    found = error.errors()
+    first = next((entry for entry in found if entry["loc"] == ("rectifit_model",)), found[0])
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])[1:]
+    kind, allowed = first["type"], first["msg"].removeprefix("Input should be ")
+    if kind == "json_invalid":
+        return f"is not JSON: {allowed.removeprefix('Invalid JSON: ')}"
+    if (not path and kind == "model_type") or (path == "rectifit_model" and kind == "missing"):
+        return "has no entry 'rectifit_model'; it must be a file saved by rectifit fit --save"
+    if path == "rectifit_model":
+        return f"is of version {_show(first['input'])}; this rectifit reads version {VERSION}"
+    if kind == "missing":
+        return f"is damaged: {path!r} is missing"
+    if kind == "extra_forbidden":
+        return f"is damaged: {path!r} is not known in version {VERSION}"
+    if kind == "value_error":
+        allowed = str(first["ctx"]["error"])
+    # Without a path, the entries do not agree with each other, and the error is a sentence of its own.
+    entry = f"{path!r} is {_show(first['input'])}; it must be " if path else ""
+    return f"is damaged: {entry}{allowed}"
 
 
-def _is_objects(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
-
-
-def _is_numbers(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_number, value.values()))
-
-
-def _or_null(is_right: Callable[[Any], bool], allowed: str) -> tuple[Callable[[Any], bool], str]:
-    return (lambda value: value is None or is_right(value)), f"{allowed}, or null"
-
-
-# What is allowed in every entry.
-Kinds = dict[str, tuple[Callable[[Any], bool], str]]
-TEXT = (_is_text, "text")
-NUMBER = (_is_number, "a finite number")
-SIZE = (_is_size, "a finite number, at least 0")
-COUNT = (_is_count, "a whole number, at least 0")
-SHARE = (_is_share, "a number from 0 to 1")
-FLAG = (lambda value: isinstance(value, bool), "true or false")
-OBJECT = (lambda value: isinstance(value, dict), "an object")
-MODEL: Kinds = {
-    "rectifit_model": COUNT,
-    "target": TEXT,
-    "weights": _or_null(*TEXT),
-    "columns": (_is_names, "a list of names, each once"),
-    "levels": (_is_levels, "lists of names under the names of columns"),
-    "coefficients": (_is_numbers, "finite numbers under the names of features"),
-    "intercept": NUMBER,
-    "fit_intercept": FLAG,
-    "floor": NUMBER,
-    "method": TEXT,
-    "stopped": TEXT,
-    "objective": SIZE,
-    "seconds": SIZE,
-    "certificate": OBJECT,
-    "goodness": OBJECT,
-    "covariance": TEXT,
-    "level": SHARE,
-    "estimates": (_is_objects, "a list of objects"),
-}
-CERTIFICATE: Kinds = {
-    "objective": SIZE,
-    "lower_bound": SIZE,
-    "gap": SHARE,
-    "status": (lambda value: value in STATUSES, f"one of {', '.join(STATUSES)}"),
-    "box": _or_null(*SIZE),
-    "n_nodes": COUNT,
-    "seconds": SIZE,
-    "target_gap": _or_null(*SIZE),
-    "floor": _or_null(*NUMBER),
-    "n_active": COUNT,
-    "n_inactive": COUNT,
-    "n_undecided": COUNT,
-}
-GOODNESS: Kinds = {
-    "n_samples": COUNT,
-    "n_positive": COUNT,
-    "r_squared": _or_null(*NUMBER),
-    "sigma": _or_null(*SIZE),
-    "share_active": SHARE,
-}
-ESTIMATE: Kinds = {
-    "name": TEXT,
-    "std_error": _or_null(*SIZE),
-    "low": _or_null(*NUMBER),
-    "high": _or_null(*NUMBER),
-}
+def _show(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."

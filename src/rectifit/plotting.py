@@ -1,4 +1,4 @@
-"""How all figures look: one style, and colours that people with any kind of colour vision tell apart."""
+"""The style of all figures, with colours that are distinct for every kind of colour vision."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Any
 __all__ = ["AMBER", "BLUE", "GREEN", "GREY", "PURPLE", "SKY", "VERMILION", "style"]
 
 # The palette of Okabe and Ito.
-AMBER, SKY, GREEN, BLUE, VERMILION, PURPLE, GREY = (
-    "#E69F00",
-    "#56B4E9",
-    "#009E73",
-    "#0072B2",
-    "#D55E00",
-    "#CC79A7",
-    "#999999",
-)
+AMBER = "#E69F00"
+SKY = "#56B4E9"
+GREEN = "#009E73"
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+PURPLE = "#CC79A7"
+GREY = "#999999"
 
 STYLE: Any = {
     "axes.spines.right": False,
@@ -33,7 +31,7 @@ STYLE: Any = {
 
 @contextmanager
 def style() -> Iterator[Any]:
-    """pyplot in our style, drawing to files only."""
+    """pyplot in this style, drawing to files only."""
     try:
         import matplotlib as mpl
     except ImportError as error:

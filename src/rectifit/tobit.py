@@ -4,9 +4,9 @@
 
     log L = sum_{y > 0} [ log phi((y - u) / sigma) - log sigma ]  +  sum_{y = 0} log Phi(-u / sigma).
 
-The parameters are (beta, intercept, log sigma). The likelihood has one stationary point (Olsen 1978), so that
-the start does not matter. A ReLU fit has the mean of y in mind, max(0, u); Tobit has the mean of y*, u, and
-its mean of y is Phi(u / sigma) u + sigma phi(u / sigma).
+The parameters are (beta, intercept, log sigma). The likelihood has one stationary point (Olsen 1978), so the
+start does not matter. A ReLU fit models the mean of y as max(0, u). Tobit models the mean of y* as u, from
+which the mean of y follows as Phi(u / sigma) u + sigma phi(u / sigma).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from rectifit.checks import check_array, check_outcome
 __all__ = ["Tobit", "fit_tobit", "negative_log_likelihood"]
 
 LOG_ROOT_2PI = 0.5 * np.log(2.0 * np.pi)
-# Below this share of the root mean square of y, sigma is 0 up to rounding: the positive outcomes lie on a
+# As a share of the root mean square of y. Smaller sigmas are 0 up to rounding: the positive outcomes lie on a
 # plane, and the likelihood has no maximum.
-LEAST_SIGMA = 1e-8
+MIN_SIGMA = 1e-8
 MAX_ITER = 5000
 
 
@@ -77,11 +77,11 @@ def fit_tobit(X: object, y: object) -> Tobit:
     residual = float(np.sqrt(np.mean(np.square(scaled - A @ coefficients))))
     found = minimize(
         negative_log_likelihood,
-        np.append(coefficients, np.log(max(residual, LEAST_SIGMA))),
+        np.append(coefficients, np.log(max(residual, MIN_SIGMA))),
         args=(A, scaled),
         jac=True,
         method="L-BFGS-B",
-        bounds=[(None, None)] * A.shape[1] + [(np.log(LEAST_SIGMA), None)],
+        bounds=[(None, None)] * A.shape[1] + [(np.log(MIN_SIGMA), None)],
         options={"maxiter": MAX_ITER, "maxfun": 2 * MAX_ITER, "ftol": 1e-15, "gtol": 1e-8 * outcome.size},
     )
     beta = size * found.x[:-2] / spread

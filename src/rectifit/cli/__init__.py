@@ -7,11 +7,11 @@ from importlib import import_module
 
 __all__ = ["main"]
 
-NEEDED = ("click", "polars", "rich")
+NEEDED = ("click", "polars", "pydantic", "rich")
 
 
 def main() -> None:
-    """Run the command line; say what to install where something is missing."""
+    """Run the command line, or name the package to install."""
     try:
         for name in NEEDED:
             try:

@@ -1,4 +1,4 @@
-"""certify: how good a fit is, proved."""
+"""certify: prove how good a fit is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import click
-import numpy as np
 
 from rectifit import certify, solve
 from rectifit.cli.options import (
@@ -21,9 +20,10 @@ from rectifit.cli.options import (
     seconds_option,
 )
 from rectifit.cli.show import print_certificate, print_json, print_notes
+from rectifit.formatting import write_objective
 from rectifit.methods.floor import FloorPoint
 from rectifit.methods.search import TARGET_GAP
-from rectifit.model_file import Model, describe_certificate, read_model, write_model
+from rectifit.model_file import SavedModel, describe_certificate, read_model, write_model
 from rectifit.solution import ROUNDING_OF_SUMS
 from rectifit.tables import make_table, read_frame
 
@@ -33,8 +33,8 @@ __all__ = ["certify_command"]
 @click.command("certify")
 @DATA
 @columns_options(is_target_required=False)
-@click.option("--model", metavar="MODEL.json", help="The fit in question. Default: a new one.")
-@click.option("--no-intercept", is_flag=True, help="Of a new fit: max(0, X beta).")
+@click.option("--model", metavar="MODEL.json", help="The fit to certify. Default: a new one.")
+@click.option("--no-intercept", is_flag=True, help="For a new fit: max(0, X beta).")
 @FLOOR
 @seconds_option(10.0, "Seconds to search.")
 @click.option(
@@ -43,11 +43,11 @@ __all__ = ["certify_command"]
     default=TARGET_GAP,
     show_default=True,
     metavar="G",
-    help="Stop when no fit can be better by more than this share.",
+    help="Stop as soon as no fit can be better by more than this share.",
 )
 @JOBS
 @click.option(
-    "--save", type=click.Path(dir_okay=False), metavar="MODEL.json", help="Save the best fit known."
+    "--save", type=click.Path(dir_okay=False), metavar="MODEL.json", help="Save the best fit found."
 )
 @JSON
 def certify_command(
@@ -66,10 +66,10 @@ def certify_command(
     save: str | None,
     as_json: bool,
 ) -> None:
-    """Prove how good a fit to DATA is: no coefficients whatever are better by more than the gap.
+    """Prove how good a fit to DATA is: no coefficients are better by more than the gap.
 
-    The fit is a saved one (--model, whose columns are then used) or a new one. The search also finds better
-    fits where there are any. Ctrl-C ends it early; what was proved until then holds.
+    The fit is a saved one (--model, which also names the columns) or a new one. If there are better fits, the
+    search may find one. Ctrl-C ends the search early; what was proved until then remains valid.
 
     \b
     Examples:
@@ -83,9 +83,7 @@ def certify_command(
         start, fit_intercept, is_estimated = None, not no_intercept, isinstance(floor, str)
     else:
         if features is not None or one_hot is not None or no_intercept or floor is not None:
-            raise click.UsageError(
-                "--model decides on features, intercept and floor; leave those options out."
-            )
+            raise click.UsageError("--model determines features, intercept and floor; remove those options.")
         known = read_model(model)
         weights = weights or known.weights
         table = make_table(
@@ -95,7 +93,7 @@ def certify_command(
             missing=missing,
             encoding=known.encoding,
         )
-        start, fit_intercept = (np.array(known.coefficients), known.intercept), known.fit_intercept
+        start, fit_intercept = (known.beta, known.intercept), known.fit_intercept
         floor, is_estimated = known.floor, known.floor_is_estimated
     options: dict[str, Any] = {
         "sample_weight": table.weights,
@@ -113,7 +111,7 @@ def certify_command(
     solution = certificate.solution
     assert solution is not None
     if is_estimated:
-        # The proof was for one floor, and other floors are no longer thought of; the reader must know.
+        # The proof is for this floor only, and its sentence must say so.
         proved = replace(solution.certificate, floor=solution.floor)
         solution = replace(solution, certificate=proved)
         certificate = replace(proved, solution=solution)
@@ -123,10 +121,12 @@ def certify_command(
         assert solution.problem is not None
         given = FloorPoint.at(solution.problem, *start, solution.floor).objective
         if solution.objective < given * (1.0 - ROUNDING_OF_SUMS):
-            notes.append(f"the fit in {model!r} has the objective {given:.8g}; a better one was found")
+            notes.append(
+                f"the fit in {model!r} has the objective {write_objective(given)}; a better one was found"
+            )
     if save is not None:
         summary = solution.summary(names=table.names)
-        write_model(Model.from_solution(solution, summary, table, weights), save)
+        write_model(SavedModel.from_solution(solution, summary, table, weights), save)
     if as_json:
         print_json({"target": table.target} | describe_certificate(certificate) | {"notes": notes})
         return

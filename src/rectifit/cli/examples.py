@@ -1,4 +1,4 @@
-"""make and demo: data to try things on."""
+"""make and demo: generated data, and bundled data."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from rectifit import certify, solve
 from rectifit.cli.options import collect_warnings, report_option, seconds_option
 from rectifit.cli.show import make_console, print_fit, print_notes, write_report
 from rectifit.datasets import load_drug_spending, make_relu
+from rectifit.formatting import write_duration, write_number
 from rectifit.tables import STANDARD_STREAM, check_extension, write_frame
 
 __all__ = ["demo", "make"]
@@ -22,7 +23,7 @@ __all__ = ["demo", "make"]
     default=0.5,
     show_default=True,
     metavar="S",
-    help="Share of entries of x that are +1 or -1; the rest is 0.",
+    help="Share of entries of x that are +1 or -1; the others are 0.",
 )
 @click.option(
     "--noise",
@@ -30,7 +31,7 @@ __all__ = ["demo", "make"]
     default=0.1,
     show_default=True,
     metavar="R",
-    help="Standard deviation of the noise over that of x'beta.",
+    help="Standard deviation of the noise, relative to that of x'beta.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="K")
 @click.option(
@@ -39,8 +40,8 @@ __all__ = ["demo", "make"]
 def make(samples: int, features: int, sparsity: float, noise: float, seed: int, out: str) -> None:
     """Make data y = max(0, x'beta) + noise with random coefficients.
 
-    They are instances of Dey, Wang and Xie, without intercept. The coefficients that made the data are told
-    on standard error.
+    The data are instances of Dey, Wang and Xie, without intercept. The true coefficients are printed on
+    standard error.
 
     \b
     Example:
@@ -54,7 +55,7 @@ def make(samples: int, features: int, sparsity: float, noise: float, seed: int, 
 
     columns = {f"x{j + 1}": column for j, column in enumerate(instance.X.T)}
     write_frame(pl.DataFrame({"y": instance.y} | columns), out)
-    beta = ", ".join(f"{value:.4g}" for value in instance.beta)
+    beta = ", ".join(write_number(value) for value in instance.beta)
     print_notes([f"{samples:,} rows with target y; beta = {beta}"])
 
 
@@ -62,11 +63,11 @@ def make(samples: int, features: int, sparsity: float, noise: float, seed: int, 
 @seconds_option(20.0, "Seconds to search for the proof.")
 @report_option("rectifit-demo.html")
 def demo(time_limit: float, report: str) -> None:
-    """Fit and certify bundled real data: who spends how much on drugs, when many spend nothing.
+    """Fit and certify bundled real data: spending on drugs, where many people spend nothing.
 
     A page about the fit is written to the current folder; open it in a browser.
 
-    The data are from the RAND Health Insurance Experiment; they are in the public domain.
+    The data are from the RAND Health Insurance Experiment and in the public domain.
     """
     X, y, names, target, description = load_drug_spending()
     console = make_console()
@@ -77,18 +78,18 @@ def demo(time_limit: float, report: str) -> None:
     solution = certificate.solution
     assert solution is not None
     solution.verify()
-    # Spending varies more among those who spend more.
+    # HC1: spending varies more among people who spend more.
     summary = solution.summary(names=names, covariance="HC1")
     print_fit(solution, summary, names, target)
     console.print(
-        f"\nThe fit took {fitted.seconds:.2f} seconds, the search for a proof {certificate.seconds:.1f} "
-        f"seconds and {certificate.n_nodes:,} nodes. What is stated was recomputed from the data.\n",
+        f"\nThe fit took {write_duration(fitted.seconds)}, and the search for a proof "
+        f"{write_duration(certificate.seconds)}. All numbers were recomputed from the data and agree.\n",
         markup=False,
     )
     print_notes(notes)
     write_report(solution, summary, report, names, target, "the RAND Health Insurance Experiment")
     console.print(
-        "The same on your data:  rectifit fit data.csv --target COL --report fit.html\n"
+        "To fit your own data:   rectifit fit data.csv --target COL --report fit.html\n"
         f"The report of this fit: {report}",
         markup=False,
         soft_wrap=True,

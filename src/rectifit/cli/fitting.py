@@ -12,6 +12,7 @@ from rectifit.cli.options import (
     BOOTSTRAP,
     COVARIANCE,
     DATA,
+    DATA_FILES,
     ESTIMATE,
     FLOOR,
     GAP,
@@ -19,7 +20,6 @@ from rectifit.cli.options import (
     JSON,
     METHOD,
     MISSING,
-    SEVERAL,
     check_folder,
     collect_warnings,
     columns_options,
@@ -30,7 +30,7 @@ from rectifit.cli.options import (
 from rectifit.cli.show import print_fit, print_json, print_notes, write_report
 from rectifit.cli.streaming import is_large_file, open_files
 from rectifit.methods.search import TARGET_GAP
-from rectifit.model_file import Model, describe_model, read_model, write_model
+from rectifit.model_file import SavedModel, read_model, write_model
 from rectifit.scale.solve import reads_blocks
 from rectifit.tables import (
     STANDARD_STREAM,
@@ -43,25 +43,35 @@ from rectifit.tables import (
 __all__ = ["fit", "predict"]
 
 PREDICTION = "prediction"
-# Gaps for which one need not search for a proof.
-LITTLE = 1.01 * TARGET_GAP
+# With a smaller gap, a search for a proof is not worth suggesting.
+MAX_SMALL_GAP = 1.01 * TARGET_GAP
 
 
 @click.command()
-@SEVERAL
+@DATA_FILES
 @columns_options()
 @METHOD
 @click.option(
-    "--k", type=click.IntRange(min=1), default=1, show_default=True, metavar="K", help="k of approximation."
+    "--k",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="K",
+    help="k of the approximation algorithm.",
 )
 @click.option(
-    "--splits", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="N of sorting."
+    "--splits",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Splits of the sorting method.",
 )
 @click.option("--no-intercept", is_flag=True, help="Fit max(0, X beta).")
 @FLOOR
 @COVARIANCE
 @BOOTSTRAP
-@seconds_option(None, "Keep the best fit after so many seconds.")
+@seconds_option(None, "Seconds after which the best fit so far is kept.")
 @GAP
 @JOBS
 @click.option(
@@ -94,11 +104,12 @@ def fit(
 ) -> None:
     """Fit a ReLU regression to DATA and print its coefficients.
 
-    All other columns of numbers are features unless --features names them; columns of text are left out
-    unless --one-hot encodes them. Every fit carries a lower bound: how much better any other fit can be.
+    By default all other numeric columns are features; --features chooses some of them. Text columns are left
+    out unless --one-hot encodes them. Every fit comes with a lower bound, which limits how much better any
+    other fit can be.
 
-    Several Parquet files are fitted together; they, or one above a gigabyte, are read in blocks and never
-    whole, by sorting, iterative, their chains or auto.
+    Several Parquet files are fitted together. They are read in blocks and never whole, as is one file above a
+    gigabyte; the methods for this are sorting, iterative, their chains and auto.
 
     \b
     Examples:
@@ -121,7 +132,9 @@ def fit(
       gd, sgd, multistart  gradient descent, stochastic, and many starts
     """
     if bootstrap is not None and covariance != "nonrobust":
-        raise click.UsageError("--covariance and --bootstrap are two kinds of standard errors; choose one.")
+        raise click.UsageError(
+            "--covariance and --bootstrap are alternative kinds of standard errors; choose one."
+        )
     needs_rows = {
         "--floor estimate": floor == ESTIMATE or None,
         "--bootstrap": bootstrap,
@@ -133,13 +146,13 @@ def fit(
     used = next((name for name, value in needs_rows.items() if value is not None), None)
     in_blocks = len(data) > 1 or (is_large_file(data[0]) and used is None and reads_blocks(method))
     if in_blocks and used is not None:
-        raise click.UsageError(f"{used} needs all rows at once; it is not for several files.")
+        raise click.UsageError(f"{used} needs all rows at once; it cannot be used with several files.")
     if in_blocks:
         table = open_files(data, target, columns["features"], weights)
     else:
         table = load_table(data[0], target, weights=weights, **columns)
     if target_gap is not None and "exact" not in method.split("+"):
-        # A gap is reached by a proof.
+        # Only a proof can reach a gap.
         method = f"{method}+exact"
     with collect_warnings() as notes:
         solution = solve(
@@ -161,7 +174,7 @@ def fit(
     summary = solution.summary(
         names=table.names, covariance=covariance, bootstrap=bootstrap, random_state=0, n_jobs=jobs
     )
-    model = Model.from_solution(solution, summary, table, weights)
+    model = SavedModel.from_solution(solution, summary, table, weights)
     if save is not None:
         write_model(model, save)
     if report is not None:
@@ -170,11 +183,15 @@ def fit(
         write_report(solution, summary, report, table.names, target, data_name)
         notes.append(f"the report is in {report}")
     if as_json:
-        print_json(describe_model(model) | {"notes": [*notes, *summary.notes]})
+        print_json(model.model_dump(mode="json") | {"notes": [*notes, *summary.notes]})
         return
     print_fit(solution, summary, table.names, target)
-    if not in_blocks and solution.certificate.status == "bound_only" and solution.certificate.gap > LITTLE:
-        notes.append("no proof was searched for; rectifit certify, or --method auto+exact, does that")
+    if (
+        not in_blocks
+        and solution.certificate.status == "bound_only"
+        and solution.certificate.gap > MAX_SMALL_GAP
+    ):
+        notes.append("no search for a proof was made; rectifit certify and --method auto+exact make one")
     print_notes(notes)
 
 
@@ -191,7 +208,7 @@ def fit(
 def predict(model: str, data: str, out: str, missing: str) -> None:
     """Predict the outcome for the rows of DATA with a saved fit.
 
-    DATA needs the columns of the fit's features; it comes back with one more column, 'prediction'.
+    DATA must have the columns of the fit's features. The output is DATA with one more column, 'prediction'.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the table that they describe."""
+"""Options that several commands share, and the data table that they describe."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from click.shell_completion import CompletionItem
 
 from rectifit.inference.sandwich import KINDS
 from rectifit.methods.chain import STAGES
-from rectifit.tables import STANDARD_STREAM, Table, make_table, read_frame
+from rectifit.tables import STANDARD_STREAM, DataTable, make_table, read_frame
 
 __all__ = [
     "BOOTSTRAP",
     "COVARIANCE",
     "DATA",
+    "DATA_FILES",
     "ESTIMATE",
     "FLOOR",
     "GAP",
@@ -27,7 +28,6 @@ __all__ = [
     "JSON",
     "METHOD",
     "MISSING",
-    "SEVERAL",
     "check_folder",
     "collect_warnings",
     "columns_options",
@@ -43,7 +43,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 def _complete_columns(context: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names of the columns of DATA; in lists, of the last name."""
     *before, last = typed.split(",")
-    # Before an option without its value, click leaves DATA among the words that it has not assigned.
+    # Before an option without a value, click has not assigned DATA yet.
     data = context.params.get("data") or next(iter(context.args), STANDARD_STREAM)
     data = data if isinstance(data, str) else data[0]
     if data == STANDARD_STREAM:
@@ -66,14 +66,14 @@ def _split(_: click.Context, __: click.Parameter, value: str | None) -> tuple[st
 
 
 def check_folder(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """A file is written at the end of the work: see to it before that its folder is there."""
+    """Check before the work that the folder of an output file exists."""
     if value is not None and not Path(value).parent.is_dir():
         raise click.BadParameter(f"there is no folder {str(Path(value).parent)!r}", param=parameter)
     return value
 
 
 def _check_report(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Before the fit, not after it, say what a report needs."""
+    """Check before the fit that the libraries of a report are installed."""
     for name in ("jinja2", "matplotlib"):
         if value is not None and find_spec(name) is None:
             raise click.UsageError(f"--report needs {name}; install it with: pip install 'rectifit[cli]'")
@@ -89,9 +89,9 @@ def _read_floor(_: click.Context, __: click.Parameter, value: str | None) -> flo
         raise click.BadParameter(f"{value!r} is neither a number nor {ESTIMATE!r}.") from None
 
 
-# A path rather than click's own type, so that errors are about tables.
+# Without click's own check of paths, so that the errors of `tables` are shown.
 DATA = click.argument("data", type=click.Path(exists=False, allow_dash=True))
-SEVERAL = click.argument("data", type=click.Path(exists=False, allow_dash=True), nargs=-1, required=True)
+DATA_FILES = click.argument("data", type=click.Path(exists=False, allow_dash=True), nargs=-1, required=True)
 JSON = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on standard output."
 )
@@ -100,19 +100,19 @@ COVARIANCE = click.option(
     type=click.Choice(KINDS),
     default="nonrobust",
     show_default=True,
-    help="Standard errors: for noise of equal variance, or of any (HC0 to HC3).",
+    help="Standard errors: for noise of equal variance, or of any variance (HC0 to HC3).",
 )
 BOOTSTRAP = click.option(
     "--bootstrap",
     type=click.IntRange(min=2),
     metavar="N",
-    help="Standard errors from N samples drawn with replacement instead.",
+    help="Bootstrap standard errors, from N samples drawn with replacement.",
 )
 FLOOR = click.option(
     "--floor",
     callback=_read_floor,
     metavar="F",
-    help="Fit max(F, X beta + intercept); 'estimate' fits F, too. Default: 0.",
+    help="Fit max(F, X beta + intercept); 'estimate' also fits F. Default: 0.",
 )
 METHOD = click.option(
     "--method",
@@ -120,7 +120,7 @@ METHOD = click.option(
     show_default=True,
     metavar="M",
     shell_complete=_complete_method,
-    help=f"Stages joined by +, of {', '.join(STAGES)}.",
+    help=f"Stages joined by +; the stages are {', '.join(STAGES)}.",
 )
 GAP = click.option(
     "--target-gap",
@@ -162,7 +162,7 @@ def seconds_option(default: float | None, what: str) -> Decorator:
 
 
 def columns_options(*, is_target_required: bool = True, with_weights: bool = True) -> Decorator:
-    """--target, --features, --one-hot, --missing and, if wanted, --weights."""
+    """--target, --features, --one-hot, --missing and, optionally, --weights."""
     options = [
         click.option(
             "--target",
@@ -176,14 +176,14 @@ def columns_options(*, is_target_required: bool = True, with_weights: bool = Tru
             metavar="A,B",
             callback=_split,
             shell_complete=_complete_columns,
-            help="Columns of the features. Default: all other columns of numbers.",
+            help="Columns of the features. Default: all other numeric columns.",
         ),
         click.option(
             "--one-hot",
             metavar="A,B",
             callback=_split,
             shell_complete=_complete_columns,
-            help="Columns to encode as categories, first level left out; 'all' means every column of text.",
+            help="Columns to encode as categories, without their first level; 'all' means every text column.",
         ),
         MISSING,
     ]
@@ -212,7 +212,7 @@ def load_table(
     one_hot: tuple[str, ...] | None,
     missing: str,
     weights: str | None = None,
-) -> Table:
+) -> DataTable:
     """Read DATA and choose its columns."""
     return make_table(
         read_frame(data), target, features=features, one_hot=one_hot or (), missing=missing, weights=weights
@@ -221,7 +221,7 @@ def load_table(
 
 @contextmanager
 def collect_warnings() -> Iterator[list[str]]:
-    """Warnings as notes, in the list that is handed out."""
+    """Collect warnings as notes in the list that is returned."""
     notes: list[str] = []
     with catch_warnings(record=True) as caught:
         simplefilter("always")

@@ -1,4 +1,4 @@
-"""The group of all commands, and what a failure looks like: one sentence, and an exit status."""
+"""All commands; a failure is one sentence and an exit status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from rectifit.solution import VerificationError
 
 __all__ = ["program"]
 
-FAILED, BAD_USAGE = 1, 2
+FAILED = 1
+BAD_USAGE = 2
 
 
 class Program(click.Group):
@@ -32,7 +33,7 @@ class Program(click.Group):
         except click.Abort:
             _fail("interrupted", FAILED)
         except VerificationError as error:
-            _fail(f"the solution does not hold what it states: {error}", FAILED)
+            _fail(f"the solution failed its verification: {error}", FAILED)
         except ValueError as error:
             _fail(str(error), BAD_USAGE)
         except OSError as error:
@@ -55,18 +56,18 @@ def program(context: click.Context) -> None:
 
     \b
     First steps:
-      rectifit demo                                    what it does, on bundled data
+      rectifit demo                                    a demonstration on bundled data
       rectifit fit data.csv --target y                 a table of coefficients
-      rectifit certify data.csv --target y             proof that no fit is much better
+      rectifit certify data.csv --target y             a proof that no fit is much better
       rectifit compare data.csv --target y             all methods and ordinary alternatives
 
-    DATA is a CSV, TSV, Parquet or NDJSON file, told apart by its extension, or - for CSV on standard input.
+    DATA is a CSV, TSV, Parquet or NDJSON file, recognised by its extension, or - for CSV on standard input.
 
-    Exit status: 0 done, 1 the job failed, 2 bad usage or bad data. Ctrl-C ends a search early, with the best
-    fit so far and what is proved about it.
+    Exit status: 0 done, 1 the job failed, 2 bad usage or bad data. Ctrl-C ends a search early and keeps
+    the best fit so far, with its certificate.
 
     \b
-    Completion of commands, options and column names by the Tab key:
+    Tab completion of commands, options and column names:
       bash   eval "$(_RECTIFIT_COMPLETE=bash_source rectifit)"    in ~/.bashrc
       zsh    eval "$(_RECTIFIT_COMPLETE=zsh_source rectifit)"     in ~/.zshrc
       fish   _RECTIFIT_COMPLETE=fish_source rectifit | source     in ~/.config/fish/config.fish

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
+from textwrap import fill
 from typing import Any
 
 import click
 import numpy as np
-from rich.box import HORIZONTALS
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table as Grid
+from rich.text import Text
 
-from rectifit.comparison import compare_fit
-from rectifit.digits import write_duration
+from rectifit.display import Table
+from rectifit.formatting import write_count, write_duration, write_number, write_objective, write_share
 from rectifit.inference import Summary
 from rectifit.inference.tables import describe_covariance
 from rectifit.solution import Certificate, Solution
@@ -34,8 +34,11 @@ __all__ = [
 
 # Characters per line where the output is not a terminal.
 WIDTH = 100
-# Between two columns; and the characters of a name for which room is made, at best and at worst.
-GAP, LONGEST_NAME, SHORTEST_NAME = 2, 14, 8
+# Characters between two columns.
+COLUMN_GAP = 2
+# Characters of a name for which other columns are dropped, and for which they are not.
+MAX_NAME = 14
+MIN_NAME = 8
 
 
 def make_console() -> Console:
@@ -61,40 +64,33 @@ def print_fit(solution: Solution, summary: Summary, names: Sequence[str], target
     console = make_console()
     console.print(write_formula(solution, target), style="bold", markup=False)
     ends = [f"({name})" for name in summary.names[len(names) :]]
-    console.print(_make_table(summary, [*names, *ends], console.width))
+    table = _narrow(replace(summary, names=(*names, *ends)).table(), console.width)
+    console.print(table.to_grid(min_width=min(table.widths()[0], MIN_NAME)))
     for note in summary.notes:
         console.print(f"{note}\n", style="italic", markup=False)
-    floor = f"{solution.floor:.4g}"
+    floor = write_number(solution.floor)
     weight, kind = ("the weight", "weighted sum") if problem.is_weighted else ("samples", "sum")
-    freedom = f" ({summary.df:.6g} degrees of freedom)"
+    freedom = f" ({write_number(summary.df, 6)} degrees of freedom)"
     facts = {
         "samples": f"{summary.n_samples:,}, {summary.n_positive:,} with an outcome above {floor}",
-        "active": f"{100.0 * summary.share_active:.1f} % of {weight}: predicted above {floor}",
-        "R squared": _number(summary.r_squared),
-        "sigma": _number(summary.sigma) + freedom * bool(np.isfinite(summary.sigma)),
+        "active": f"{write_share(summary.share_active)} of {weight}: predicted above {floor}",
+        "R squared": _defined(summary.r_squared),
+        "sigma": _defined(summary.sigma) + freedom * bool(np.isfinite(summary.sigma)),
         "std. errors": describe_covariance(summary.covariance),
-        "objective": f"{solution.objective:.8g} ({kind} of squared residuals)",
+        "objective": f"{write_objective(solution.objective)} ({kind} of squared residuals)",
         "certificate": str(solution.certificate),
         "method": f"{solution.method}, {write_duration(solution.seconds)}; {solution.stopped}",
     }
     print_facts(console, facts)
 
 
-def _make_table(summary: Summary, names: Sequence[str], width: int) -> Grid:
-    """Estimates by name, without columns that the others tell where the terminal is too narrow for all."""
-    columns = {heading: texts for heading, (_, texts) in summary.columns().items()}
-    longest = min(max(map(len, names)), LONGEST_NAME)
+def _narrow(table: Table, width: int) -> Table:
+    """The estimates without z and p-values, which follow from the others, where there is no room for them."""
     for heading in ("z", "p-value"):
-        widths = [max(map(len, (heading, *texts))) for heading, texts in columns.items()]
-        if longest + sum(widths) + GAP * (len(widths) + 1) > width:
-            del columns[heading]
-    grid = Grid(box=HORIZONTALS, collapse_padding=True)
-    grid.add_column("variable", overflow="fold", min_width=min(longest, SHORTEST_NAME))
-    for heading in columns:
-        grid.add_column(heading, justify="right", no_wrap=True)
-    for name, *row in zip(names, *columns.values(), strict=True):
-        grid.add_row(escape(name), *row)
-    return grid
+        name, *numbers = table.widths()
+        if min(name, MAX_NAME) + sum(numbers) + COLUMN_GAP * (len(numbers) + 1) > width:
+            table = table.without([heading])
+    return table
 
 
 def write_formula(solution: Solution, target: str) -> str:
@@ -102,7 +98,7 @@ def write_formula(solution: Solution, target: str) -> str:
     assert solution.problem is not None
     intercept = " + intercept" if solution.problem.fit_intercept else ""
     estimated = ", the floor estimated" if solution.floor_is_estimated else ""
-    return f"{target} ~ max({solution.floor:.6g}, X beta{intercept}){estimated}"
+    return f"{target} ~ max({write_number(solution.floor, 6)}, X beta{intercept}){estimated}"
 
 
 def print_certificate(certificate: Certificate) -> None:
@@ -110,13 +106,13 @@ def print_certificate(certificate: Certificate) -> None:
     decided = certificate.n_active + certificate.n_inactive
     facts = {
         "certificate": str(certificate),
-        "objective": f"{certificate.objective:.8g}",
-        "lower bound": f"{certificate.lower_bound:.8g}",
-        "gap": f"{100.0 * certificate.gap:.4g} %",
+        "objective": write_objective(certificate.objective),
+        "lower bound": write_objective(certificate.lower_bound),
+        "gap": write_share(certificate.gap),
         "status": certificate.status.replace("_", " "),
         "samples": f"{decided:,} of {decided + certificate.n_undecided:,} are proved active "
         f"({certificate.n_active:,}) or inactive ({certificate.n_inactive:,}) in every better fit",
-        "search": f"{certificate.n_nodes:,} nodes, {write_duration(certificate.seconds)}",
+        "search": f"{write_count(certificate.n_nodes, 'node')}, {write_duration(certificate.seconds)}",
     }
     print_facts(make_console(), facts)
 
@@ -124,8 +120,9 @@ def print_certificate(certificate: Certificate) -> None:
 def write_report(
     solution: Solution, summary: Summary, path: str, names: Sequence[str], target: str, data_name: str
 ) -> None:
-    """Write the HTML report of a fit; what draws it is loaded only here."""
-    report = import_module("rectifit.report")
+    """Write the HTML report of a fit, with a comparison where there is no obstacle to it."""
+    # Imported here: other commands start faster without the libraries that draw.
+    comparison, report = import_module("rectifit.comparison"), import_module("rectifit.report")
     report.write_report(
         solution,
         path,
@@ -133,19 +130,18 @@ def write_report(
         target=target,
         data_name=data_name,
         summary=summary,
-        comparison=compare_fit(solution, verbose=1),
+        comparison=comparison.compare_fit(solution, verbose=1),
     )
 
 
 def print_facts(console: Console, facts: Mapping[str, str]) -> None:
-    """Names and what is to be said of them, one per line."""
-    grid = Grid.grid(padding=(0, 2))
-    grid.add_column(style="dim")
-    grid.add_column()
+    """Names and facts, one per line; long facts are continued below their beginning."""
+    indent = max(map(len, facts)) + COLUMN_GAP
     for name, fact in facts.items():
-        grid.add_row(name, escape(fact))
-    console.print(grid)
+        text = Text(fill(name.ljust(indent) + fact, console.width, subsequent_indent=" " * indent))
+        text.stylize("dim", 0, indent)
+        console.print(text)
 
 
-def _number(value: float) -> str:
-    return "not defined" if np.isnan(value) else f"{value:.4g}"
+def _defined(value: float) -> str:
+    return "not defined" if np.isnan(value) else write_number(value)

@@ -10,7 +10,7 @@ from rectifit.experiments.grid import LABELS, OURS, PAPER_METHODS, SORTING_METHO
 from rectifit.experiments.optimality import SOLVED_TOL
 from rectifit.experiments.realizable import REPRODUCED_FACTOR
 from rectifit.experiments.statistics import Statistics
-from rectifit.experiments.table import Column, Table
+from rectifit.display import Column, Table
 from rectifit.experiments.tables import (
     claims_table,
     excess_table,

@@ -10,7 +10,7 @@ from rectifit.experiments.grid import paper_grid
 from rectifit.experiments.report import make_page
 from rectifit.experiments.runner import run_tasks
 from rectifit.experiments.statistics import summarise
-from rectifit.experiments.table import Table
+from rectifit.display import Table
 from rectifit.experiments.tables import make_tables
 from rectifit.experiments.theory_results import run_theory
 from rectifit.experiments.theory_sections import theory_sections

@@ -24,7 +24,7 @@ import numpy as np
 
 from rectifit.checks import check_count
 from rectifit.datasets import make_subset_sum
-from rectifit.methods import certify
+from rectifit.api import certify
 
 __all__ = ["SubsetSumRow", "decide", "decisive_value", "has_quarter", "least_excess", "subset_sum_rows"]
 

@@ -9,7 +9,7 @@ from rectifit.experiments.grid import COMPARED_METHODS, LABELS
 from rectifit.experiments.optimality import SOLVED_TOL, LevelStatistics
 from rectifit.experiments.realizable import REPRODUCED_FACTOR, RealizableTable
 from rectifit.experiments.statistics import Statistics
-from rectifit.experiments.table import Cell, Column, Table
+from rectifit.display import Cell, Column, Table
 
 __all__ = [
     "claims_table",

@@ -8,7 +8,7 @@ from rectifit.experiments.asymptotics import AsymptoticRow
 from rectifit.experiments.figures import draw_erratum
 from rectifit.experiments.ratio import RatioRow
 from rectifit.experiments.subset_sum import SubsetSumRow
-from rectifit.experiments.table import Column, Table
+from rectifit.display import Column, Table
 from rectifit.experiments.tables import tabulate, yes_no
 from rectifit.experiments.theory_results import TheoryResults
 from rectifit.web import Figure, Section

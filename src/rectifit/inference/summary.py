@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rectifit.checks import check_number
+from rectifit.formatting import write_number
 from rectifit.inference.covariance import estimate_with_sums
 from rectifit.inference.sums import data_of
 from rectifit.inference.tables import Summary
@@ -15,8 +16,8 @@ from rectifit.fit import Fit
 
 __all__ = ["feature_names", "summarise"]
 
-# Below so many degrees of freedom Student's distribution differs from the normal one.
-FEW_ROWS = 30
+# With fewer degrees of freedom, Student's distribution differs visibly from the normal one.
+MIN_NORMAL_DF = 30
 
 
 def summarise(
@@ -36,7 +37,7 @@ def summarise(
     solution : Solution
         With its data.
     covariance : {"nonrobust", "HC0", "HC1", "HC2", "HC3"}
-        HC0 to HC3 hold for noise of any variance; HC3 is the most careful with few rows.
+        HC0 to HC3 hold for noise of any variance; HC3 is the most conservative with few rows.
     level : float, default=0.95
         Probability that an interval covers the true coefficient.
     names : sequence of str, optional
@@ -88,12 +89,13 @@ def feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ..
     if names is None:
         return tuple(f"x{j}" for j in range(n_features))
     if len(names) != n_features:
-        raise ValueError(f"names has {len(names)} entries; X has {n_features} columns and needs as many")
+        raise ValueError(f"names has {len(names)} entries; it must have {n_features}, one per column of X")
     return tuple(map(str, names))
 
 
 def _few_rows(df: float) -> tuple[str, ...]:
-    """A note where a normal distribution is a rough guess."""
-    if not 0.0 < df < FEW_ROWS:
+    """A note where the normal distribution is a rough approximation."""
+    if not 0.0 < df < MIN_NORMAL_DF:
         return ()
-    return (f"{df:.4g} degrees of freedom: normal intervals and p-values are too narrow and too small",)
+    freedom = write_number(df)
+    return (f"{freedom} degrees of freedom: normal intervals are too narrow, and p-values too small",)

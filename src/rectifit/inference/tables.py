@@ -1,4 +1,4 @@
-"""Tables of estimates: as text to publish, and as plain data."""
+"""Estimates as text to publish, as a table for display, and as plain data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from rectifit._typing import Vector
-from rectifit.digits import round_together, write_p, write_z
+from rectifit.display import Column, Table
+from rectifit.formatting import align, write_estimate, write_level, write_number, write_p, write_z
 
 __all__ = ["Estimates", "MarginalEffects", "Summary", "describe_covariance", "quantile"]
 
@@ -19,7 +20,7 @@ MEANINGS = {
     "HC0": "for noise of any variance",
     "HC1": "for noise of any variance",
     "HC2": "for noise of any variance",
-    "HC3": "for noise of any variance, careful with few rows",
+    "HC3": "for noise of any variance, conservative with few rows",
 }
 
 
@@ -36,7 +37,7 @@ def describe_covariance(covariance: str) -> str:
 
 
 def quantile(level: float) -> float:
-    """The normal distribution has the share `level` between minus and plus this number."""
+    """The number z with probability `level` of a standard normal variable in [-z, z]."""
     return float(ndtri(0.5 + 0.5 * level))
 
 
@@ -77,19 +78,22 @@ class Estimates:
     def high(self) -> Vector:
         return self.coefficient + quantile(self.level) * self.std_error
 
-    def columns(self) -> dict[str, tuple[Vector, list[str]]]:
-        """The table by its headings: numbers, and the same as people read them."""
-        sizes = (self.coefficient, self.std_error, self.low, self.high)
-        texts = np.reshape(round_together(np.concatenate(sizes)), (4, -1)).tolist()
-        level = f"{100.0 * self.level:g} %"
-        return {
-            "coefficient": (self.coefficient, texts[0]),
-            "std. error": (self.std_error, texts[1]),
-            "z": (self.z, [write_z(value) for value in self.z]),
-            "p-value": (self.p_value, [write_p(value) for value in self.p_value]),
-            f"{level} from": (self.low, texts[2]),
-            "to": (self.high, texts[3]),
-        }
+    def table(self) -> Table:
+        """The estimates for display, with aligned points."""
+        write = align(np.concatenate([self.coefficient, self.std_error, self.low, self.high]))
+        columns = (
+            Column("variable"),
+            Column("coefficient", write),
+            Column("std. error", write),
+            Column("z", write_z),
+            Column("p-value", write_p),
+            Column(f"{write_level(self.level)} from", write),
+            Column("to", write),
+        )
+        numbers = (self.coefficient, self.std_error, self.z, self.p_value, self.low, self.high)
+        rows = tuple(zip(self.names, *(column.tolist() for column in numbers), strict=True))
+        note = f"Standard errors: {describe_covariance(self.covariance)}."
+        return Table("estimates", "", columns, rows, note)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with None for NaN."""
@@ -99,12 +103,14 @@ class Estimates:
     def _rows(self, heading: str) -> list[str]:
         """The lines of the table, all of one width."""
         tail = 0.5 - 0.5 * self.level
-        titles = (heading, "std err", "z", "P>|z|", f"[{tail:.4g}", f"{1.0 - tail:.4g}]")
+        titles = (heading, "std err", "z", "P>|z|", f"[{write_number(tail)}", f"{write_number(1.0 - tail)}]")
         width = max([9, *map(len, self.names)])
         lines = [" " * width + "".join(f"{title:>12}" for title in titles)]
         columns = (self.coefficient, self.std_error, self.z, self.p_value, self.low, self.high)
-        for name, c, s, z, p, low, high in zip(self.names, *columns, strict=True):
-            cells = (_number(c), _number(s), f"{z:.3f}", f"{p:.3f}", _number(low), _number(high))
+        ratio = "{:.3f}".format
+        writers = (write_estimate, write_estimate, ratio, ratio, write_estimate, write_estimate)
+        for name, *row in zip(self.names, *columns, strict=True):
+            cells = [write(value) for write, value in zip(writers, row, strict=True)]
             lines.append(f"{name:<{width}}" + "".join(f"{cell:>12}" for cell in cells))
         return lines
 
@@ -148,15 +154,15 @@ class Summary(Estimates):
         """The table as text."""
         rows = self._rows("coef")
         width = len(rows[0])
-        sigma = f"{_number(self.sigma)} ({self.df:.6g} df)"
-        floor = _number(self.floor) + (" (estimated)" if self.floor_is_estimated else "")
+        sigma = f"{write_estimate(self.sigma)} ({write_number(self.df, 6)} df)"
+        floor = write_estimate(self.floor) + (" (estimated)" if self.floor_is_estimated else "")
         active = f"{self.n_active:,} ({100.0 * self.share_active:.1f} %)"
         facts = [
             _fact("Method:", self.method, "Samples:", f"{self.n_samples:,}", width),
             _fact("Covariance:", self.covariance, "Active:", active, width),
-            _fact("Objective:", _number(self.objective), "R-squared:", f"{self.r_squared:.4f}", width),
-            _fact("Sigma, active:", sigma, "Sigma, floor:", _number(self.sigma_floor), width),
-            _fact("Floor:", floor, "Seconds:", f"{self.seconds:.3g}", width),
+            _fact("Objective:", write_estimate(self.objective), "R-squared:", f"{self.r_squared:.4f}", width),
+            _fact("Sigma, active:", sigma, "Sigma, floor:", write_estimate(self.sigma_floor), width),
+            _fact("Floor:", floor, "Seconds:", write_number(self.seconds, 3), width),
         ]
         base = "floor" if self.floor_is_estimated else f"{self.floor:g}"
         ends = " + intercept" if "intercept" in self.names else ""
@@ -188,10 +194,6 @@ class MarginalEffects(Estimates):
         active = f"{100.0 * self.share_active:.1f} % active"
         lines = [_ends(title, active, width), "=" * width, rows[0], "-" * width]
         return "\n".join([*lines, *rows[1:], "=" * width, *_notes(self.notes)])
-
-
-def _number(value: float) -> str:
-    return f"{value:.4f}" if 0.01 <= abs(value) < 1e6 or value == 0.0 else f"{value:.4g}"
 
 
 def _ends(left: str, right: str, width: int) -> str:

@@ -1,16 +1,16 @@
-"""From a file to numbers and back: read a table, choose and check its columns, write predictions.
+"""Tables in files: read a table, choose and check its columns, write predictions.
 
-Every error is one sentence with the column, what was found in it and what is allowed.
+Every error is one sentence that names the column, what was found in it and what is allowed.
 """
 
+from rectifit.tables.data_table import DataTable, choose_numbers, make_table, without_missing
 from rectifit.tables.encoding import Encoding
 from rectifit.tables.files import STANDARD_STREAM, check_extension, read_frame, write_frame
-from rectifit.tables.table import Table, choose_numbers, make_table, without_missing
 
 __all__ = [
     "STANDARD_STREAM",
+    "DataTable",
     "Encoding",
-    "Table",
     "check_extension",
     "choose_numbers",
     "make_table",

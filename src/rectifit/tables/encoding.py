@@ -1,4 +1,4 @@
-"""Columns as numbers: as they are, or one indicator per level of a category but the first."""
+"""Columns as numbers: numeric columns unchanged, categories as one indicator per level except the first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Encoding", "find_column", "find_example", "find_levels", "is_numeric", "is_text", "read_numbers"]
 
-# A column with more levels is an identifier, or numbers that should stay numbers.
+# A column with more levels is an identifier, or a numeric column.
 MAX_LEVELS = 1000
 
 
@@ -24,7 +24,7 @@ MAX_LEVELS = 1000
 class Encoding:
     """How rows become numbers: the columns that are read, and the levels of those that are categories.
 
-    A category has one indicator per level but the first, named like "region=north".
+    A category has one indicator per level except the first, with names such as "region=north".
 
     Examples
     --------
@@ -51,14 +51,14 @@ class Encoding:
             series = find_column(frame, column)
             levels = self.levels.get(column)
             if levels is None:
-                parts.append(read_numbers(series, "numbers, or be encoded with --one-hot"))
+                parts.append(read_numbers(series, "numeric, or be encoded with --one-hot"))
             else:
                 parts += _indicators(series, levels)
         return np.column_stack(parts) if parts else np.empty((frame.height, 0))
 
 
 def find_column(frame: pl.DataFrame, column: str) -> pl.Series:
-    """The column of that name, or an error that says which names are near."""
+    """The column of that name, or an error that suggests similar names."""
     if column in frame.columns:
         return frame[column]
     near = get_close_matches(column, frame.columns, n=3, cutoff=0.5)
@@ -68,8 +68,8 @@ def find_column(frame: pl.DataFrame, column: str) -> pl.Series:
     raise ValueError(f"there is no column {column!r}; {hint}")
 
 
-def read_numbers(series: pl.Series, allowed: str = "numbers") -> Vector:
-    """The column in float64, if it has nothing but finite numbers."""
+def read_numbers(series: pl.Series, allowed: str = "numeric") -> Vector:
+    """The column in float64, if all of its entries are finite numbers."""
     import polars as pl
 
     if not is_numeric(series):
@@ -91,11 +91,11 @@ def find_example(series: pl.Series) -> str:
 
 
 def find_levels(series: pl.Series) -> tuple[str, ...]:
-    """Levels of a category in order: numbers by size, text by the alphabet."""
+    """Levels of a category: numbers in numerical order, text in alphabetical order."""
     labels = set(_labels(series))
     if len(labels) > MAX_LEVELS:
         raise ValueError(
-            f"column {series.name!r} has {len(labels):,} levels; a category may have {MAX_LEVELS:,}"
+            f"column {series.name!r} has {len(labels):,} levels; a category may have at most {MAX_LEVELS:,}"
         )
     return tuple(sorted(labels, key=float if is_numeric(series) and not _is_boolean(series) else str))
 

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, TSV, Parquet and NDJSON, told apart by their extension."""
+"""Tables in files: CSV, TSV, Parquet and NDJSON, recognised by their extension."""
 
 from __future__ import annotations
 

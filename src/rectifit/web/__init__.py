@@ -1,5 +1,6 @@
-"""Pages that need no network: one template, tables that sort, figures inside."""
+"""Self-contained pages: one template, sortable tables, embedded figures."""
 
-from rectifit.web.page import Figure, Page, Section, TableView
+from rectifit.display import TableView
+from rectifit.web.page import Figure, Page, Section
 
 __all__ = ["Figure", "Page", "Section", "TableView"]

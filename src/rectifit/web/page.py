@@ -9,19 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rectifit.display import TableView
 from rectifit.plotting import style
 
 __all__ = ["Figure", "Page", "Section", "TableView"]
 
-# Inches.
-WIDE = 7.0
+# Width of a figure, in inches, up to which it shrinks on narrow screens instead of being scrolled.
+MAX_SHRINKING_WIDTH = 7.0
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture inside the page, with words for those who cannot see it.
+    """A picture inside the page, with a description for readers who cannot see it.
 
-    A wide one is scrolled on narrow screens, others shrink.
+    A wide picture is scrolled on narrow screens, others shrink.
     """
 
     svg: str
@@ -31,46 +32,22 @@ class Figure:
 
     @classmethod
     def from_matplotlib(cls, figure: Any, alt: str, caption: str = "") -> Figure:
-        """Take over a figure of matplotlib and close it; the same figure gives the same text."""
+        """The SVG of a matplotlib figure, which is closed; equal figures give equal SVG."""
         text = io.StringIO()
         with style() as plt:
             figure.savefig(text, format="svg", metadata={"Date": None})
             plt.close(figure)
-        return cls(text.getvalue(), alt, caption, figure.get_figwidth() > WIDE)
+        return cls(text.getvalue(), alt, caption, figure.get_figwidth() > MAX_SHRINKING_WIDTH)
 
     @property
     def source(self) -> str:
-        """The picture as an address that holds it."""
+        """The picture as a data URL."""
         return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
 
 
 @dataclass(frozen=True)
-class TableView:
-    """Cells as people read them, with what they sort by; the last n_foot rows stay at the foot."""
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    keys: Sequence[Sequence[float | str | None]]
-    note: str = ""
-    n_foot: int = 0
-    folded: bool = False
-
-    @property
-    def body(self) -> list[list[tuple[str, Any]]]:
-        return self._cells(0, len(self.rows) - self.n_foot)
-
-    @property
-    def foot(self) -> list[list[tuple[str, Any]]]:
-        return self._cells(len(self.rows) - self.n_foot, len(self.rows))
-
-    def _cells(self, first: int, last: int) -> list[list[tuple[str, Any]]]:
-        return [list(zip(self.rows[i], self.keys[i], strict=True)) for i in range(first, last)]
-
-
-@dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs, and what belongs to them, in this order."""
+    """A heading, its paragraphs, then its figures and tables."""
 
     anchor: str
     title: str
@@ -80,7 +57,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A page; `facts` are pairs of a word and a number at its top."""
+    """A page; `facts` are pairs of a name and a number, shown at the top."""
 
     title: str
     lead: str
@@ -100,7 +77,7 @@ class Page:
         return str(environment.get_template("page.html.j2").render(page=self))
 
     def write(self, path: Path) -> None:
-        """Write it beside and move it into place, so that it is never half there."""
+        """Write to a temporary file and rename it, so that no reader sees half a page."""
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(path.suffix + ".tmp")
         beside.write_text(self.render(), encoding="utf-8")

@@ -3,10 +3,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 
 from rectifit.comparison import METHODS, compare
+from rectifit.comparison.baselines import BASELINES, ClippedLinearRegression
 from rectifit.datasets import make_relu
-from rectifit.rivals import RIVALS, fit_clipped_line, fit_line, fit_starts
 from rectifit.tobit import fit_tobit, negative_log_likelihood
 
 
@@ -57,9 +59,9 @@ def test_tobit_without_censoring_is_least_squares():
     X, y, *_ = simulate(200, 2)
     y = y + 1.0
     model = fit_tobit(X, y)
-    residual = y - fit_line(X, y)(X)
-    np.testing.assert_allclose(X @ model.beta + model.intercept, fit_line(X, y)(X), atol=1e-5)
-    assert model.sigma == pytest.approx(np.sqrt(np.mean(residual**2)), rel=1e-5)
+    line = LinearRegression().fit(X, y).predict(X)
+    np.testing.assert_allclose(X @ model.beta + model.intercept, line, atol=1e-5)
+    assert model.sigma == pytest.approx(np.sqrt(np.mean((y - line) ** 2)), rel=1e-5)
 
 
 def test_tobit_of_the_published_example():
@@ -99,9 +101,10 @@ def test_tobit_where_the_likelihood_has_no_maximum():
 
 def test_general_solver_reaches_realizable_data():
     X, y, *_ = make_relu(100, 3, noise=0.0, random_state=0)
-    np.testing.assert_allclose(fit_starts(X, y)(X), y, atol=1e-5)
-    line = fit_line(X, y)(X)
-    np.testing.assert_array_equal(fit_clipped_line(X, y)(X), np.maximum(line, 0.0))
+    starts = next(baseline.estimator for baseline in BASELINES if "starts" in baseline.name)
+    np.testing.assert_allclose(clone(starts).fit(X, y).predict(X), y, atol=1e-5)
+    line = LinearRegression().fit(X, y).predict(X)
+    np.testing.assert_array_equal(ClippedLinearRegression().fit(X, y).predict(X), np.maximum(line, 0.0))
 
 
 @pytest.fixture(scope="module")
@@ -111,17 +114,18 @@ def comparison():
     return X, y, compare(X, y)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_every_way_has_its_errors(comparison):
     X, y, found = comparison
-    assert [row.name for row in found.rows] == [*(rival.name for rival in RIVALS), *METHODS]
+    assert [row.name for row in found.rows] == [*(baseline.name for baseline in BASELINES), *METHODS]
     by_name = {row.name: row for row in found.rows}
     for row in found.rows:
         assert row.skipped is None
         assert row.cross_validated > 0.0
-    for rival in RIVALS:
-        errors = rival.fit(X, y)(X) - y
-        assert by_name[rival.name].in_sample == pytest.approx(np.mean(errors**2), rel=1e-9)
-        assert (by_name[rival.name].gap is None) == (not rival.is_relu)
+    for baseline in BASELINES:
+        errors = clone(baseline.estimator).fit(X, y).predict(X) - y
+        assert by_name[baseline.name].in_sample == pytest.approx(np.mean(errors**2), rel=1e-9)
+        assert (by_name[baseline.name].gap is None) == (not baseline.is_relu)
 
 
 def test_gaps_rest_on_one_proof(comparison):

@@ -20,13 +20,13 @@ from rectifit.tables.encoding import (
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Table", "choose_numbers", "make_table", "without_missing"]
+__all__ = ["DataTable", "choose_numbers", "make_table", "without_missing"]
 
-NO_FEATURES = "no features are left; at least one column of numbers besides the target is needed"
+NO_FEATURES = "no features are left; at least one numeric column besides the target is needed"
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DataTable:
     """Data ready to fit: numbers, their names, and notes on what was left out.
 
     X may also be `scale.Blocks`, which have outcomes and weights of their own; y and weights are None then.
@@ -54,7 +54,7 @@ def make_table(
     one_hot: Sequence[str] = (),
     missing: str = "refuse",
     encoding: Encoding | None = None,
-) -> Table:
+) -> DataTable:
     """Choose and check the columns of a fit.
 
     Parameters
@@ -63,19 +63,19 @@ def make_table(
     target : str
         The outcome.
     features : sequence of str, optional
-        Default: all other columns of numbers; the notes name the rest.
+        Default: all other numeric columns; the notes name the columns left out.
     weights : str, optional
         A column of non-negative weights.
     one_hot : sequence of str
-        Columns to encode as categories, in addition to the features; ("all",) means every column of text.
+        Columns to encode as categories, in addition to the features; ("all",) means every text column.
     missing : {"refuse", "drop"}
         What to do with rows that have missing values in a column that is used.
     encoding : Encoding, optional
-        Of an earlier fit, instead of features and one_hot.
+        The encoding of an earlier fit, instead of features and one_hot.
 
     Returns
     -------
-    Table
+    DataTable
 
     Examples
     --------
@@ -94,7 +94,7 @@ def make_table(
     if encoding is None:
         encoding = Encoding(tuple(columns), {c: find_levels(frame[c]) for c in columns if c in categories})
         notes += [
-            f"{c!r} has one level only, {levels[0]!r}, and is left out"
+            f"column {c!r} has only one level, {levels[0]!r}, and is left out"
             for c, levels in encoding.levels.items()
             if len(levels) == 1
         ]
@@ -109,7 +109,7 @@ def make_table(
         found = f"the negative number {w.min():g}" if w.min() < 0.0 else "only zeros"
         raise ValueError(f"column {weights!r} has {found}; weights must be non-negative and not all zero")
     y = read_numbers(frame[target])
-    return Table(encoding.encode(frame), y, w, encoding, target, (*notes, *dropped))
+    return DataTable(encoding.encode(frame), y, w, encoding, target, (*notes, *dropped))
 
 
 def choose_numbers(
@@ -144,9 +144,9 @@ def _choose(
     features: Sequence[str] | None,
     one_hot: Sequence[str] | None,
 ) -> tuple[list[str], list[str], list[str]]:
-    """Columns of the features in order, those of them that are categories, and notes on what is left out.
+    """Columns of the features, those that are categories, and notes on the columns left out.
 
-    Where nothing can be encoded, one_hot is None.
+    one_hot is None where categories are not supported.
     """
     rest = [column for column in frame.columns if column not in reserved]
     text = [column for column in rest if is_text(frame[column])]
@@ -154,7 +154,7 @@ def _choose(
     categories = [find_column(frame, column).name for column in wanted]
     for column in [*(features or ()), *categories]:
         if column in reserved:
-            raise ValueError(f"column {column!r} is the target or the weights and cannot be a feature, too")
+            raise ValueError(f"column {column!r} is the target or the weights and cannot also be a feature")
     if features is not None:
         for column in features:
             find_column(frame, column)
@@ -174,9 +174,9 @@ def _choose(
 def without_missing(
     frame: pl.DataFrame, columns: Iterable[str], missing: str
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Rows with a value in each of the columns, and a note on how many were dropped if that is allowed.
+    """Rows with a value in each of the columns, and a note on how many were dropped.
 
-    With missing="refuse", ValueError where there is anything to drop.
+    With missing="refuse", ValueError if a value is missing.
     """
     import polars as pl
 

@@ -1,0 +1,141 @@
+"""Ordinary alternatives for outcomes that pile up at zero, as scikit-learn estimators. With u = X beta + b,
+
+least squares          u, fitted by ordinary least squares
+least squares, clipped max(0, u) with the same u
+scipy least_squares    max(0, u) by a general solver, the best of several random starts
+one hidden node        a + b max(0, u) by scikit-learn's MLPRegressor
+Poisson, Tweedie       exp(u), generalised linear models with variance mu and mu^1.5
+Tobit                  the mean of y if y is a normal outcome, censored at 0
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import least_squares
+from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.linear_model import LinearRegression, PoissonRegressor, TweedieRegressor
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rectifit._typing import Matrix, Vector
+from rectifit.formatting import write_number
+from rectifit.tobit import fit_tobit
+
+__all__ = ["BASELINES", "Candidate", "ClippedLinearRegression", "LeastSquaresStarts", "TobitMean"]
+
+N_STARTS = 20
+MAX_ITER_NODE = 2000
+MAX_ITER_GLM = 1000
+TWEEDIE_POWER = 1.5
+
+
+class Candidate(NamedTuple):
+    """A way to fit: whether it has the form max(0, u), needs y >= 0 with some y > 0, is of this package."""
+
+    name: str
+    estimator: Any
+    is_relu: bool = False
+    needs_non_negative: bool = False
+    ours: bool = False
+
+    def find_obstacle(self, y: Vector) -> str | None:
+        """Why this cannot be fitted to y, if it cannot."""
+        if self.needs_non_negative and y.min() < 0.0:
+            return f"it needs outcomes of at least 0; the smallest is {write_number(y.min())}"
+        if self.needs_non_negative and y.max() <= 0.0:
+            return "it needs a positive outcome in every fold"
+        return None
+
+
+class ClippedLinearRegression(LinearRegression):  # type: ignore[misc]
+    """Ordinary least squares, with negative predictions set to 0."""
+
+    def predict(self, X: Matrix) -> Vector:
+        return np.asarray(np.maximum(super().predict(X), 0.0))
+
+
+class LeastSquaresStarts(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """max(0, X beta + intercept) by scipy.optimize.least_squares, the best of several random starts."""
+
+    def fit(self, X: Matrix, y: Vector) -> LeastSquaresStarts:
+        A = _with_ones(X)
+        rng = np.random.default_rng(0)
+        found = [
+            least_squares(
+                lambda b: np.maximum(A @ b, 0.0) - y,
+                rng.standard_normal(A.shape[1]),
+                jac=lambda b: A * (A @ b > 0.0)[:, None],
+            )
+            for _ in range(N_STARTS)
+        ]
+        self.parameters_ = min(found, key=lambda result: float(result.cost)).x
+        return self
+
+    def predict(self, X: Matrix) -> Vector:
+        return np.asarray(np.maximum(_with_ones(X) @ self.parameters_, 0.0))
+
+
+class TobitMean(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """The mean of the observed outcome in a Tobit model."""
+
+    def fit(self, X: Matrix, y: Vector) -> TobitMean:
+        self.model_ = fit_tobit(X, y)
+        return self
+
+    def predict(self, X: Matrix) -> Vector:
+        return self.model_.predict(X)
+
+
+class RootMeanSquareScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Divides outcomes by their root mean square, which keeps zeros and signs."""
+
+    def fit(self, y: Matrix, _: None = None) -> RootMeanSquareScaler:
+        self.scale_ = float(np.sqrt(np.mean(np.square(y)))) or 1.0
+        return self
+
+    def transform(self, y: Matrix) -> Matrix:
+        return y / self.scale_
+
+    def inverse_transform(self, y: Matrix) -> Matrix:
+        return y * self.scale_
+
+
+def _with_ones(X: Matrix) -> Matrix:
+    return np.column_stack([X, np.ones(len(X))])
+
+
+def _standardised(model: Any) -> Any:
+    """The model on columns of mean 0 and variance 1, with outcomes of mean square 1."""
+    return TransformedTargetRegressor(
+        make_pipeline(StandardScaler(), model), transformer=RootMeanSquareScaler(), check_inverse=False
+    )
+
+
+BASELINES = (
+    Candidate("least squares (OLS)", LinearRegression()),
+    Candidate("OLS clipped at 0", ClippedLinearRegression(), is_relu=True),
+    Candidate(f"scipy least_squares, {N_STARTS} starts", _standardised(LeastSquaresStarts()), is_relu=True),
+    Candidate(
+        "MLPRegressor, one node",
+        _standardised(
+            MLPRegressor(
+                hidden_layer_sizes=(1,), solver="lbfgs", alpha=0.0, max_iter=MAX_ITER_NODE, random_state=0
+            )
+        ),
+    ),
+    Candidate(
+        "Poisson GLM",
+        _standardised(PoissonRegressor(alpha=0.0, max_iter=MAX_ITER_GLM)),
+        needs_non_negative=True,
+    ),
+    Candidate(
+        f"Tweedie GLM, power {TWEEDIE_POWER}",
+        _standardised(TweedieRegressor(power=TWEEDIE_POWER, alpha=0.0, link="log", max_iter=MAX_ITER_GLM)),
+        needs_non_negative=True,
+    ),
+    Candidate("Tobit", TobitMean(), needs_non_negative=True),
+)

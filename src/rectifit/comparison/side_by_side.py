@@ -1,0 +1,234 @@
+"""Compare fits to the same data.
+
+The in-sample error is the mean squared residual of a fit to all rows. The cross-validated error is the mean
+squared residual of rows that the fit has not seen: five folds, the same for every fit. The in-sample error of
+every fit of the form max(0, X beta + intercept) is measured against one certified lower bound.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import mean_squared_error
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
+
+from rectifit._typing import Matrix, Vector
+from rectifit.comparison.baselines import BASELINES, Candidate
+from rectifit.display import Column, Table
+from rectifit.estimator import ReLURegressor
+from rectifit.formatting import NOTHING, write_amount, write_duration, write_number, write_share
+from rectifit.methods import certify, solve
+from rectifit.progress import Progress
+from rectifit.scale.problem import BlockProblem
+from rectifit.solution import Certificate, Solution, Stop, relative_gap
+
+__all__ = ["METHODS", "ComparedFit", "Comparison", "compare", "compare_fit", "find_obstacle"]
+
+METHODS = ("sgd", "gd", "sorting", "sorting+gd", "sorting+iterative", "multistart", "approximation", "auto")
+N_FOLDS = 5
+# The short comparison that comes with a fit: its methods, seconds for each of them, and the largest
+# n p min(n, p) for which it takes a few seconds.
+SHORT_METHODS = ("gd", "sorting+iterative", "auto")
+SHORT_TIME_LIMIT = 1.0
+MAX_SHORT_WORK = 1_000_000
+
+
+@dataclass(frozen=True)
+class ComparedFit:
+    """One fit: mean squared errors, seconds of the fit to all rows, and its gap to the lower bound.
+
+    The gap is None unless the fit has the form max(0, X beta + intercept); `skipped` says why nothing was
+    fitted, if so.
+    """
+
+    name: str
+    ours: bool
+    in_sample: float | None = None
+    cross_validated: float | None = None
+    seconds: float | None = None
+    gap: float | None = None
+    skipped: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All fits, and the certificate with the lower bound of their gaps."""
+
+    rows: tuple[ComparedFit, ...]
+    certificate: Certificate
+
+    def ranked(self) -> list[ComparedFit]:
+        """What was fitted, by the error on unseen rows."""
+        fitted = [row for row in self.rows if row.skipped is None]
+        return sorted(fitted, key=lambda row: row.cross_validated or row.in_sample or 0.0)
+
+    def left_out(self) -> list[str]:
+        """Sentences that say what was not fitted, and why."""
+        return [f"{row.name} was left out: {row.skipped}." for row in self.rows if row.skipped]
+
+    def table(self) -> Table:
+        """The ranked fits for display."""
+        columns = (
+            Column("method"),
+            Column("error, these rows", write_amount),
+            Column("error, unseen rows", write_amount, NOTHING),
+            Column("time", write_duration),
+            Column("gap", write_share, NOTHING),
+        )
+        rows = tuple(
+            (
+                f"rectifit {row.name}" if row.ours else row.name,
+                row.in_sample,
+                row.cross_validated,
+                row.seconds,
+                row.gap,
+            )
+            for row in self.ranked()
+        )
+        return Table("comparison", "", columns, rows, " ".join(self.left_out()))
+
+
+def compare(
+    X: Matrix,
+    y: Vector,
+    *,
+    time_limit: float = 10.0,
+    target_gap: float = 1e-4,
+    seed: int = 0,
+    verbose: int = 0,
+    methods: Sequence[str] = METHODS,
+    certificate: Certificate | None = None,
+) -> Comparison:
+    """Fit the baselines and the package's methods to the same data.
+
+    Parameters
+    ----------
+    X, y : arrays
+    time_limit : float, default=10
+        Seconds for each of the package's methods, and for the proof.
+    target_gap : float, default=1e-4
+        Gap at which the proof stops.
+    seed : int, default=0
+        Seed of the folds.
+    verbose : int, default=0
+        1 shows progress on a terminal.
+    methods : sequence of str
+        Methods of the package.
+    certificate : Certificate, optional
+        A certificate for these data, instead of a new proof.
+
+    Examples
+    --------
+    >>> from rectifit.datasets import make_relu
+    >>> X, y, *_ = make_relu(60, 2, noise=0.3, random_state=0)
+    >>> rows = {row.name: row for row in compare(X, y).rows}
+    >>> rows["auto"].in_sample <= rows["OLS clipped at 0"].in_sample
+    True
+    >>> rows["Tobit"].skipped[:31]
+    'it needs outcomes of at least 0'
+    """
+    ours = [
+        Candidate(name, _Method(name, time_limit=time_limit), is_relu=True, ours=True) for name in methods
+    ]
+    candidates = [*BASELINES, *ours]
+    with Progress(verbose) as progress, warnings.catch_warnings():
+        # A comparison reports what a fit reached: its error shows a fit that did not converge.
+        warnings.simplefilter("ignore")
+        # Compile before any time is measured.
+        solve(np.eye(3), np.arange(3.0))
+        if certificate is None:
+            certificate = certify(X, y, time_limit=time_limit, target_gap=target_gap, verbose=verbose)
+        data = _Data(X, y, _draw_folds(y.size, seed), certificate.lower_bound / y.size)
+        rows = []
+        for i, candidate in enumerate(candidates):
+            progress.update(f"comparing, {candidate.name}", i, len(candidates))
+            rows.append(data.measure(candidate))
+    return Comparison(tuple(rows), certificate)
+
+
+def find_obstacle(solution: Solution) -> str | None:
+    """Why a fit does not come with a comparison, if so: a sentence."""
+    problem = solution.problem
+    if problem is None:
+        return "the data are not stored with the fit"
+    if isinstance(problem, BlockProblem):
+        return "the data are read in blocks, and some of the alternatives need all rows at once"
+    n, p = problem.X.shape
+    floor = write_number(solution.floor, 6)
+    obstacles = {
+        "the rows are weighted, and some of the alternatives do not accept weights": problem.is_weighted,
+        f"the floor is {floor}, and the alternatives have the floor 0": solution.floor != 0.0,
+        "the floor is estimated, and the alternatives have the floor 0": solution.floor_is_estimated,
+        "the fit has no intercept, and the alternatives have one": not problem.fit_intercept,
+        "the fit has a ridge penalty, and the alternatives have none": problem.alpha > 0.0,
+        "the data are large, and a comparison would take long; run rectifit compare to make one": (
+            n * p * min(n, p) > MAX_SHORT_WORK
+        ),
+    }
+    return next((sentence for sentence, is_so in obstacles.items() if is_so), None)
+
+
+def compare_fit(solution: Solution, *, verbose: int = 0) -> Comparison | None:
+    """A short comparison of a fit with the baselines, in a few seconds; None where there is an obstacle."""
+    problem = solution.problem
+    if problem is None or find_obstacle(solution) is not None:
+        return None
+    return compare(
+        problem.dense().astype(np.float64, copy=False),
+        problem.y,
+        time_limit=SHORT_TIME_LIMIT,
+        verbose=verbose,
+        methods=SHORT_METHODS,
+        certificate=solution.certificate,
+    )
+
+
+class _Method(ReLURegressor):
+    """A method of the package; Ctrl-C ends the comparison, not only one of its fits."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, start: Any = None) -> _Method:
+        super().fit(X, y, sample_weight, start=start)
+        if self.solution_.stopped is Stop.INTERRUPTED:
+            raise KeyboardInterrupt
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class _Data:
+    """What every fit is measured on; `bound` is a lower bound of the in-sample error."""
+
+    X: Matrix
+    y: Vector
+    folds: PredefinedSplit | None
+    bound: float
+
+    def measure(self, candidate: Candidate) -> ComparedFit:
+        """Fit a candidate to all rows, and to all but one fold."""
+        X, y, folds = self.X, self.y, self.folds
+        outcomes = [y, *(y[train] for train, _ in folds.split())] if folds else [y]
+        obstacle = next(filter(None, map(candidate.find_obstacle, outcomes)), None)
+        if obstacle is not None:
+            return ComparedFit(candidate.name, candidate.ours, skipped=obstacle)
+        began = time.perf_counter()
+        fitted = clone(candidate.estimator).fit(X, y)
+        seconds = time.perf_counter() - began
+        in_sample = float(mean_squared_error(y, fitted.predict(X)))
+        cross_validated = None
+        if folds is not None:
+            unseen = cross_val_predict(candidate.estimator, X, y, cv=folds)
+            cross_validated = float(mean_squared_error(y, unseen))
+        gap = relative_gap(in_sample, self.bound) if candidate.is_relu else None
+        return ComparedFit(candidate.name, candidate.ours, in_sample, cross_validated, seconds, gap)
+
+
+def _draw_folds(n_samples: int, seed: int) -> PredefinedSplit | None:
+    """Folds at random, of equal sizes; None where there are fewer rows than folds."""
+    if n_samples < N_FOLDS:
+        return None
+    return PredefinedSplit(np.random.default_rng(seed).permutation(n_samples) % N_FOLDS)

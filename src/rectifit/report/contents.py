@@ -1,0 +1,148 @@
+"""Everything that a report shows, computed before any of it is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rectifit._typing import Mask, Vector
+from rectifit.comparison import Comparison, find_obstacle
+from rectifit.inference import Summary
+from rectifit.methods.sorting import split_sets
+from rectifit.problem import Problem
+from rectifit.scale.problem import BlockProblem
+from rectifit.solution import Certificate, Solution
+from rectifit.surrogate import SurrogateSolver
+
+__all__ = ["Points", "ReportData", "SplitPath", "collect"]
+
+# Scatter plots show a random sample of larger data, always the same.
+MAX_POINTS = 4000
+# Splits of the path.
+N_SPLITS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Rows of a scatter plot: u = X beta + intercept, and the outcomes."""
+
+    u: Vector
+    y: Vector
+    floor: float
+
+    @property
+    def fitted(self) -> Vector:
+        """Predictions."""
+        return np.maximum(self.u, self.floor)
+
+    @property
+    def residuals(self) -> Vector:
+        """Observed - predicted."""
+        return self.y - self.fitted
+
+    @property
+    def is_above(self) -> Mask:
+        """Whether the prediction is above the floor."""
+        return self.u > self.floor
+
+
+@dataclass(frozen=True, eq=False)
+class SplitPath:
+    """What the sorting method finds, split by split.
+
+    Attributes
+    ----------
+    shares : percentage of the outcomes above the floor that are taken as active, the largest first
+    surrogates : minimum of the convex surrogate, an upper bound of the objective
+    objectives : the sum of squares at that minimum
+    reached : the sum of squares of the fit itself on the same rows
+    """
+
+    shares: Vector
+    surrogates: Vector
+    objectives: Vector
+    reached: float
+
+
+@dataclass(frozen=True, eq=False)
+class ReportData:
+    """The contents of a report.
+
+    Attributes
+    ----------
+    target, data_name : names of the outcome and of the data
+    n_variables, fit_intercept, alpha, is_weighted : what was fitted
+    summary, stopped, certificate : the fit, why its search stopped, and what is proved
+    points, path : for the figures
+    n_drawn, n_rows : the figures are drawn from so many of all rows
+    comparison : with other ways to fit, or None
+    obstacle : why there is no comparison, if there is a reason
+    """
+
+    target: str
+    data_name: str
+    n_variables: int
+    fit_intercept: bool
+    alpha: float
+    is_weighted: bool
+    summary: Summary
+    stopped: str
+    certificate: Certificate
+    points: Points
+    path: SplitPath
+    n_drawn: int
+    n_rows: int
+    comparison: Comparison | None
+    obstacle: str | None
+
+
+def collect(
+    solution: Solution,
+    summary: Summary,
+    *,
+    target: str = "y",
+    data_name: str = "",
+    comparison: Comparison | None = None,
+) -> ReportData:
+    """Compute what a report shows; arguments as in `write_report`."""
+    problem: Any = solution.problem
+    drawn = problem.sampled(problem.floor) if isinstance(problem, BlockProblem) else problem
+    return ReportData(
+        target=target,
+        data_name=data_name,
+        n_variables=solution.beta.size,
+        fit_intercept=problem.fit_intercept,
+        alpha=problem.alpha,
+        is_weighted=problem.is_weighted,
+        summary=summary,
+        stopped=str(solution.stopped),
+        certificate=solution.certificate,
+        points=_choose_points(solution, drawn),
+        path=_follow_splits(solution, drawn),
+        n_drawn=drawn.n_samples,
+        n_rows=problem.n_samples,
+        comparison=comparison,
+        obstacle=find_obstacle(solution) if comparison is None else None,
+    )
+
+
+def _choose_points(solution: Solution, problem: Problem) -> Points:
+    u, y = problem.preactivation(solution.beta, solution.intercept), problem.y
+    if u.size > MAX_POINTS:
+        chosen = np.random.default_rng(0).choice(u.size, MAX_POINTS, replace=False)
+        u, y = u[chosen], y[chosen]
+    return Points(u, y, solution.floor)
+
+
+def _follow_splits(solution: Solution, problem: Problem) -> SplitPath:
+    shifted = problem.shifted(solution.floor)
+    sets = np.array(split_sets(shifted, N_SPLITS))
+    found = SurrogateSolver(shifted).solve_each(sets)
+    return SplitPath(
+        shares=100.0 * sets.sum(axis=1) / max(int(shifted.positive.sum()), 1),
+        surrogates=np.array([minimum.value for minimum in found]),
+        objectives=np.array([shifted.objective(minimum.beta, minimum.intercept) for minimum in found]),
+        reached=shifted.objective(solution.beta, solution.intercept - solution.floor),
+    )

@@ -1,0 +1,218 @@
+"""The sections of the page of a fit, in words, tables and figures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rectifit.comparison import Comparison
+from rectifit.formatting import write_count, write_duration, write_level, write_number, write_share
+from rectifit.report.contents import ReportData
+from rectifit.report.figures import draw_fitted, draw_hinge, draw_path, draw_proof, draw_residuals
+from rectifit.solution import Certificate
+from rectifit.web import Figure, Section
+
+__all__ = ["make_sections"]
+
+
+def make_sections(data: ReportData) -> list[Section]:
+    """All sections, in the order of the page."""
+    return [
+        _model(data),
+        _coefficients(data),
+        _fit(data),
+        _residuals(data),
+        _path(data),
+        _proof(data.certificate),
+        *([_comparison(data.comparison)] if data.comparison is not None else []),
+        _assumptions(data),
+    ]
+
+
+def _model(data: ReportData) -> Section:
+    summary, floor = data.summary, write_number(data.summary.floor)
+    at_floor = 1.0 - summary.n_positive / summary.n_samples
+    predicted = 1.0 - summary.n_active / summary.n_samples
+    linear_part = "the sum of coefficients times variables" + ", plus the intercept" * data.fit_intercept
+    facts = [
+        f"{write_share(at_floor)} of the outcomes are {floor} or less, and {write_share(predicted)} of the "
+        f"predictions are {floor}."
+    ]
+    if summary.n_active == 0:
+        facts.append("No prediction is above the floor: the fit does not depend on the variables.")
+    if data.alpha:
+        facts.append(f"The fit includes a ridge penalty of {write_number(data.alpha, 6)}.")
+    if data.is_weighted:
+        facts.append("The rows are weighted.")
+    estimated = " The floor was estimated together with the coefficients." * summary.floor_is_estimated
+    return Section(
+        "what",
+        "What was fitted",
+        [
+            f"{data.target} ≈ max({floor}, linear part), where the linear part is {linear_part}. Where the "
+            f"linear part is below {floor}, the prediction is {floor}; above it, one more unit of a variable "
+            f"changes the prediction by its coefficient.{estimated}",
+            " ".join(facts),
+            "Of all fits that were tried, this one has the smallest sum of squared errors. Unlike ordinary "
+            "linear regression, it is not distorted by outcomes that cannot fall any lower.",
+        ],
+    )
+
+
+def _coefficients(data: ReportData) -> Section:
+    summary, table = data.summary, data.summary.table()
+    note = " ".join([table.note, *map(_sentence, summary.notes)])
+    return Section(
+        "coefficients",
+        "Coefficients",
+        [
+            f"One more unit of a variable, with all others unchanged, changes the predicted {data.target} by "
+            "its coefficient wherever the prediction is above the floor. Averaged over all rows, the change "
+            "is the coefficient times the share of predictions above the floor "
+            f"({write_share(summary.share_active)}).",
+            "The standard error measures the precision of a coefficient: with "
+            f"{write_level(summary.level)} confidence, the true coefficient lies between the last two "
+            "columns. A small p-value, say below 0.05, means that such data would be unlikely if the true "
+            "coefficient were 0.",
+        ],
+        [replace(table, note=note).view()],
+    )
+
+
+def _fit(data: ReportData) -> Section:
+    return Section(
+        "fit",
+        "The fit in two pictures",
+        _drawn_from(data),
+        [
+            Figure.from_matplotlib(
+                draw_hinge(data.points, data.target),
+                f"Scatter plot of {data.target} against the linear part, with the fitted hinge",
+                "Each dot is a row. The line bends where the linear part reaches the floor.",
+            ),
+            Figure.from_matplotlib(
+                draw_fitted(data.points, data.target),
+                f"Scatter plot of observed against fitted {data.target}",
+                "For a dot on the line, the prediction is exact.",
+            ),
+        ],
+    )
+
+
+def _residuals(data: ReportData) -> Section:
+    return Section(
+        "residuals",
+        "Residuals",
+        _drawn_from(data),
+        [
+            Figure.from_matplotlib(
+                draw_residuals(data.points, data.target),
+                "Residuals against fitted values, and their histogram",
+                "Residual = observed - predicted. A pattern in the left picture suggests that something is "
+                "missing from the model.",
+            )
+        ],
+    )
+
+
+def _path(data: ReportData) -> Section:
+    return Section(
+        "path",
+        "How the fit was found",
+        [
+            f"Method: {data.summary.method}; {data.stopped}. The hard part of the problem is to find out "
+            "which rows should be predicted above the floor. The sorting method guesses that these are the "
+            "rows with the largest outcomes. For each guess it minimises an upper bound of the sum of "
+            "squared errors, a convex surrogate, whose minimum can always be found. The picture shows how "
+            "good each guess is; other methods improve on the best one.",
+            *(f"{sentence} The sums of squares are those of these rows." for sentence in _drawn_from(data)),
+        ],
+        [
+            Figure.from_matplotlib(
+                draw_path(data.path),
+                "Sum of squared errors against the share of outcomes guessed to be above the floor",
+            )
+        ],
+    )
+
+
+def _proof(certificate: Certificate) -> Section:
+    searched = (
+        "No search for a proof was made; the command rectifit certify and the method auto+exact make one."
+        if certificate.status == "bound_only" and certificate.n_nodes == 0
+        else f"The proof took {write_duration(certificate.seconds)} and "
+        f"{write_count(certificate.n_nodes, 'step')} of a search."
+    )
+    paragraphs = [
+        "Linear least squares always finds the global optimum; ReLU regression may not, since quite "
+        "different coefficients may fit better. Therefore the fit comes with a proved lower bound of the "
+        f"sum of squared errors. {_sentence(certificate)} {searched}"
+    ]
+    if certificate.n_active + certificate.n_inactive:
+        paragraphs.append(
+            f"In every better fit, if there is one, {certificate.n_active:,} rows are predicted above the "
+            f"floor and {certificate.n_inactive:,} at the floor; {certificate.n_undecided:,} are undecided."
+        )
+    figures = (
+        [
+            Figure.from_matplotlib(
+                draw_proof(certificate.history),
+                "Sum of squared errors of the best fit so far, and the lower bound, against time",
+                "The smallest possible sum of squared errors lies between the two lines.",
+            )
+        ]
+        if certificate.history
+        else []
+    )
+    return Section("certificate", "How much better could a fit be?", paragraphs, figures)
+
+
+def _comparison(comparison: Comparison) -> Section:
+    return Section(
+        "comparison",
+        "Other ways to fit these data",
+        [
+            "The table shows mean squared errors: of a fit to all rows, on these rows, and on rows that the "
+            "fit has not seen (five-fold cross-validation). The smaller the error on unseen rows, the better "
+            "the predictions; the table is sorted by it. The gap is proved: no fit of the form "
+            "max(0, linear part) reduces the error on these rows by more than this share. Fits without a gap "
+            "have a different form.",
+            "ReLU regression and Tobit answer different questions: ReLU regression estimates the mean of "
+            "the observed outcome, Tobit the mean of a hidden outcome that was cut off. If the noise enters "
+            "before the floor, as in censored measurements, prefer Tobit; if the mean itself stops at the "
+            "floor, prefer ReLU regression.",
+        ],
+        [comparison.table().view()],
+    )
+
+
+def _assumptions(data: ReportData) -> Section:
+    summary = data.summary
+    paragraphs = [
+        "The standard errors are valid for many rows if the mean of the outcome is a linear part that stops "
+        "at the floor, the rows are independent, and the noise has mean zero everywhere. They are those of "
+        "least squares on the rows predicted above the floor. They are not valid for censored measurements "
+        "(Tobit).",
+        f"The standard deviation of the noise (sigma) is {_write_sigma(summary.sigma)} above the floor and "
+        f"{_write_sigma(summary.sigma_floor)} at the floor.",
+    ]
+    if data.obstacle is not None:
+        paragraphs.append(f"This page has no comparison with other ways to fit: {data.obstacle}.")
+    return Section("assumptions", "When the standard errors are valid", paragraphs)
+
+
+def _drawn_from(data: ReportData) -> list[str]:
+    """A sentence where the figures show a sample of the rows."""
+    if data.n_drawn == data.n_rows:
+        return []
+    return [f"Drawn from {data.n_drawn:,} of the {data.n_rows:,} rows, chosen at random."]
+
+
+def _sentence(text: object) -> str:
+    words = str(text)
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _write_sigma(value: float) -> str:
+    return "unknown" if np.isnan(value) else write_number(value)
