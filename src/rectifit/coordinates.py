@@ -47,9 +47,7 @@ class Coordinates:
     fit_intercept: bool
 
     @classmethod
-    def from_diagonal(
-        cls, diagonal: Vector, unit: Vector, scale: float, fit_intercept: bool
-    ) -> Coordinates:
+    def from_diagonal(cls, diagonal: Vector, unit: Vector, scale: float, fit_intercept: bool) -> Coordinates:
         """Coordinates that scale every column by itself."""
         return cls(np.diag(diagonal), diagonal, unit, scale, fit_intercept)
 

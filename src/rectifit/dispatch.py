@@ -31,7 +31,7 @@ class Home(NamedTuple):
     xp: Any
     device: Any
 
-    def bring(self, values: Any) -> Any:
+    def asarray(self, values: Any) -> Any:
         """Values of any library as an array that lives here; numbers and None stay."""
         if np.ndim(values) == 0 and not isinstance(values, np.ndarray):
             return values

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from rectifit.api import solve
 from rectifit.checks import check_tensor, is_tensor, refuse_text, to_numpy
+from rectifit.data.dask import check_dimensions, is_dask
+from rectifit.data.kinds import header_of, predict
+from rectifit.data.prediction import rectify, relu
+from rectifit.data.sums import ScoreTask
 from rectifit.dispatch import home_of, to_host
-from rectifit.methods import solve
-
-if TYPE_CHECKING:
-    from rectifit.inference import Summary
+from rectifit.inference import Summary
+from rectifit.routing import is_held_elsewhere, open_data
 
 __all__ = ["ReLURegressor"]
 
@@ -65,7 +68,7 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         gap_ = (objective_ - lower_bound_) / objective_; "optimal" or "bound_only"
     n_iter_ : int
     active_ : boolean array of shape (n_samples,)
-        Training samples with X coef_ + intercept_ > floor_; None where the data was read in blocks.
+        Training samples with X coef_ + intercept_ > floor_; None for data that is read in passes.
     solution_ : Solution
         Everything known about the fit, `verify()` included.
     n_features_in_, feature_names_in_ : as everywhere in scikit-learn
@@ -119,7 +122,7 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             With scikit-learn's array API dispatch, coef_, intercept_ and active_ of a torch tensor, or an
-            array of another such library, live where it lives. Or data that is read in blocks, as for
+            array of another such library, are on its device. Or data that is read in passes, as for
             `rectifit.solve`.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
@@ -129,15 +132,14 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X, y, sample_weight = _check_tensors(X, y, sample_weight)
         home = home_of(X)
         if home is not None:
-            X, y, sample_weight = self._validate(X, home.bring(y), home.bring(sample_weight), home.xp)
+            X, y, sample_weight = self._validate(X, home.asarray(y), home.asarray(sample_weight), home.xp)
         table = X
         if home is not None and not is_tensor(X):
             X, y, sample_weight = map(to_host, (X, y, sample_weight))
         # Tensors are taken as they are: large ones are solved on their accelerator.
-        blocks = as_blocks(X, y, sample_weight)
-        if blocks is not None:
+        in_passes = is_held_elsewhere(X)
+        if in_passes:
             self._check_columns(X, reset=True)
-            X, y, sample_weight = blocks, None, None
         elif home is None:
             X, y, sample_weight = self._validate(*map(to_numpy, (X, y, sample_weight)))
         solution = solve(X, y, sample_weight=sample_weight, start=start, **self.get_params(deep=False))
@@ -151,14 +153,14 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.status_ = solution.certificate.status
         self.n_iter_ = solution.n_iter
         self.active_ = None
-        if blocks is None:
+        if not in_passes:
             self.active_ = solution.problem.preactivation(solution.beta, solution.intercept) > solution.floor
         if home is not None:
             # In float64 even if X is not: columns that are nearly the same have large coefficients that
             # cancel, and rounding them would spoil the fit.
-            self.coef_, self.intercept_ = map(home.bring, (solution.beta, np.array(solution.intercept)))
-            if blocks is None:
-                self.active_ = home.bring(self.active_)
+            self.coef_, self.intercept_ = map(home.asarray, (solution.beta, np.array(solution.intercept)))
+            if not in_passes:
+                self.active_ = home.asarray(self.active_)
             else:
                 self.active_ = home.product(table, self.coef_) + self.intercept_ > self.floor_
         self.solution_ = solution
@@ -177,10 +179,9 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_columns(self, X: Any, *, reset: bool) -> None:
         """Names and number of the columns of data into which scikit-learn does not look."""
-        if not isinstance(X, Blocks):
-            # A dask frame without its rows knows its columns.
-            columns = X._meta if is_dask(X) and hasattr(X, "columns") else X
-            validate_data(self, columns, reset=reset, skip_check_array=True)
+        header = header_of(X)
+        if header is not None:
+            validate_data(self, header, reset=reset, skip_check_array=True)
             return
         names = None if X.feature_names is None else np.array(X.feature_names, dtype=object)
         if reset:
@@ -205,7 +206,7 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if is_dask(X):
             check_dimensions(X, "X", 2)
             self._check_columns(X, reset=False)
-            return predict_chunks(X, to_host(self.coef_), float(self.intercept_), self.floor_)
+            return predict(X, np.asarray(to_host(self.coef_)), float(self.intercept_), self.floor_)
         home, fitted = home_of(X), home_of(self.coef_)
         if home != fitted:
             raise ValueError(
@@ -215,13 +216,13 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if home is not None:
             X = validate_data(self, X, dtype=[home.xp.float64, home.xp.float32], reset=False)
             u = home.product(X, self.coef_) + self.intercept_
-            return home.xp.astype(home.xp.clip(u, self.floor_, None), X.dtype, copy=False)
+            return home.xp.astype(rectify(u, self.floor_, home.xp), X.dtype, copy=False)
         X, coef, intercept = map(to_numpy, (X, self.coef_, self.intercept_))
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return np.asarray(np.maximum(X @ coef + intercept, self.floor_), dtype=X.dtype)
+        return np.asarray(relu(X, coef, intercept, self.floor_), dtype=X.dtype)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 of the predictions; data that is read in blocks is read once, where it is.
+        """R^2 of the predictions; data that is read in passes is read once.
 
         Parameters
         ----------
@@ -231,13 +232,13 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X, y, sample_weight = _check_tensors(X, y, sample_weight)
         home = home_of(X)
         if home is not None:
-            return float(super().score(X, home.bring(y), home.bring(sample_weight)))
-        blocks = as_blocks(X, y, sample_weight)
-        if blocks is None:
+            return float(super().score(X, home.asarray(y), home.asarray(sample_weight)))
+        if not is_held_elsewhere(X):
             return float(super().score(X, *map(to_numpy, (y, sample_weight))))
         self._check_columns(X, reset=False)
         beta = np.asarray(to_host(self.coef_), dtype=np.float64)
-        return blocks.reduce(ScoreTask(beta, float(self.intercept_), self.floor_)).r2()
+        data = open_data(X, y, sample_weight)
+        return data.reduce(ScoreTask(beta, float(self.intercept_), self.floor_)).r2()
 
     def summary(self, **options: Any) -> Summary:
         """A table with standard errors and intervals; the options are those of `inference.summarise`.

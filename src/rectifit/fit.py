@@ -129,7 +129,11 @@ class Certificate:
         if self.given_objective is not None:
             # The sentence is about the best fit, which is not the one that was asked about.
             excess = 100.0 * relative_gap(self.given_objective, self.objective)
-            proved = "it is proved optimal" if self.gap == 0.0 else f"no fit can beat that one by more than {100.0 * self.gap:.3g} %"
+            proved = (
+                "it is proved optimal"
+                if self.gap == 0.0
+                else f"no fit can beat that one by more than {100.0 * self.gap:.3g} %"
+            )
             return f"A fit {excess:.3g} % better than yours was found; {limit}{proved}{where}"
         if self.gap == 0.0:
             return f"proved optimal{where}"

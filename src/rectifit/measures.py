@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from rectifit._typing import Vector
 from rectifit.checks import check_array, check_design, check_number
+from rectifit.data.prediction import relu
 from rectifit.data.problem import Problem
 
 __all__ = ["generalization_error", "objective_value", "prediction_error", "recovery_error"]
@@ -45,10 +46,8 @@ def prediction_error(
     1.0
     """
     table = check_design(X)
-    fitted = _predict(
-        table, _check_beta(beta, "beta", table.shape[1]), _check_intercept(intercept, "intercept")
-    )
-    true = _predict(
+    fitted = relu(table, _check_beta(beta, "beta", table.shape[1]), _check_intercept(intercept, "intercept"))
+    true = relu(
         table,
         _check_beta(beta_true, "beta_true", table.shape[1]),
         _check_intercept(intercept_true, "intercept_true"),
@@ -119,12 +118,6 @@ def generalization_error(X: Any, y: npt.ArrayLike, beta: npt.ArrayLike, intercep
     0.0
     """
     return objective_value(X, y, beta, intercept)
-
-
-def _predict(X: Any, beta: Vector, intercept: float) -> Vector:
-    """max(0, X beta + intercept)."""
-    fitted: Vector = np.maximum(X @ beta + intercept, 0.0)
-    return fitted
 
 
 def _check_beta(beta: npt.ArrayLike, name: str, n_features: int) -> Vector:

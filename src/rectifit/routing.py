@@ -1,15 +1,15 @@
 """Which engine for which data: every threshold that routes, in one place.
 
-    data                                                                   how it is read, and by which engine
-    NumPy, lists, frames, sparse; mapped files below MAPPED_BYTES;          in memory
-    tensors on the host, and small ones on an accelerator
-      with at most SMALL_ENTRIES numbers                                     all rows in the compiled kernel
-      more, or sparse                                                        near/far, rows resident
-      dense, with MANY_ROWS or more, for stages that can read in passes      near/far, in passes
-    mapped files, Parquet, dask, large tensors on an accelerator            near/far, in passes
+data                                                                   how it is read, and by which engine
+NumPy, lists, frames, sparse; mapped files below MAPPED_BYTES;          in memory
+tensors on the host, and small ones on an accelerator
+  with at most SMALL_ENTRIES numbers                                     all rows in the compiled kernel
+  more, or sparse                                                        near/far, rows resident
+  dense, with MANY_ROWS or more, for stages that can read in passes      near/far, in passes
+mapped files, Parquet, dask, large tensors on an accelerator            near/far, in passes
 
-    "auto" searches as long as `search_effort` says, wherever the data is. The bound that a fit carries, and the
-    search that a proof uses, depend on the sizes below.
+"auto" searches as long as `search_effort` says, wherever the data is. The bound that a fit carries, and the
+search that a proof uses, depend on the sizes below.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ __all__ = [
     "can_bound_cheaply",
     "has_few_directions",
     "has_very_few_directions",
-    "is_large_file",
+    "is_held_elsewhere",
+    "is_low_signal",
     "is_planar",
     "is_small",
     "open_data",
     "reads_in_passes",
+    "runs_in_passes",
     "search_effort",
     "takes_long_to_compare",
 ]
@@ -89,9 +91,7 @@ def open_data(X: Any, y: Any, sample_weight: Any = None) -> Data:
     """What was given, as data in memory or read in passes."""
     if isinstance(X, Data):
         if y is not None or sample_weight is not None:
-            raise ValueError(
-                "y or sample_weight is given beside data that has its own; both must be None"
-            )
+            raise ValueError("y or sample_weight is given beside data that has its own; both must be None")
         return X
     if is_tensor(X) and X.device.type != "cpu" and X.numel() > TENSOR_ENTRIES:
         return TensorData(X, y, sample_weight)
@@ -130,7 +130,7 @@ def reads_in_passes(problem: Problem, stages: list[str]) -> bool:
     n, p = data.n_samples, data.n_features
     if data.load("").is_sparse or n < MANY_ROWS + MANY_ROWS_PER_COLUMN * p:
         return False
-    return all(name in PASS_STAGES for name in stages) and ("auto" not in stages or n * p >= LARGE_ENTRIES)
+    return runs_in_passes(stages) and ("auto" not in stages or n * p >= LARGE_ENTRIES)
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,11 @@ class Effort:
     is_enumerable: bool
 
 
+def runs_in_passes(stages: list[str]) -> bool:
+    """Whether all stages can be run in passes."""
+    return all(name in PASS_STAGES for name in stages)
+
+
 def search_effort(problem: Problem) -> Effort:
     """The effort of "auto" for a problem, from its size alone."""
     entries, n_positive = problem.data.n_entries, problem.data.outcomes.n_positive
@@ -161,9 +166,7 @@ def search_effort(problem: Problem) -> Effort:
         return Effort(LARGE_STARTS, LARGE_STARTS, 0, LARGE_GENERATIONS, False, n_positive <= FEW_POSITIVE)
     size = int(np.clip(GENERATION_ENTRIES // entries, 1, MAX_GENERATION)) if entries else MAX_GENERATION
     work = n_positive * problem.n_samples * problem.n_features
-    return Effort(
-        size, size, size, MAX_GENERATIONS, work <= EXHAUSTIVE_WORK, n_positive <= FEW_POSITIVE
-    )
+    return Effort(size, size, size, MAX_GENERATIONS, work <= EXHAUSTIVE_WORK, n_positive <= FEW_POSITIVE)
 
 
 def can_bound_cheaply(problem: Problem, objective: float) -> bool:
@@ -190,11 +193,6 @@ def has_very_few_directions(n_columns: int) -> bool:
 def is_low_signal(objective: float, null_objective: float) -> bool:
     """Whether the signs of samples say little."""
     return objective > LOW_SIGNAL_SHARE * null_objective
-
-
-def is_large_file(n_bytes: int) -> bool:
-    """Whether a Parquet file is read in passes by the command line."""
-    return n_bytes > FILE_BYTES
 
 
 def takes_long_to_compare(n_samples: int, n_features: int) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rectifit import certify, solve
+from rectifit.certificate.proof import TARGET_GAP
 from rectifit.cli.options import (
     DATA,
     ESTIMATE,
@@ -21,11 +22,10 @@ from rectifit.cli.options import (
 )
 from rectifit.cli.show import print_certificate, print_json, print_notes
 from rectifit.formatting import write_objective
-from rectifit.methods.floor import FloorPoint
-from rectifit.methods.search import TARGET_GAP
+from rectifit.methods.estimate_floor import FloorPoint
 from rectifit.model_file import SavedModel, describe_certificate, read_model, write_model
-from rectifit.solution import ROUNDING_OF_SUMS
 from rectifit.tables import make_table, read_frame
+from rectifit.tolerances import SUM_TOL
 
 __all__ = ["certify_command"]
 
@@ -120,7 +120,7 @@ def certify_command(
     if model is not None and start is not None:
         assert solution.problem is not None
         given = FloorPoint.at(solution.problem, *start, solution.floor).objective
-        if solution.objective < given * (1.0 - ROUNDING_OF_SUMS):
+        if solution.objective < given * (1.0 - SUM_TOL):
             notes.append(
                 f"the fit in {model!r} has the objective {write_objective(given)}; a better one was found"
             )

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rectifit import solve
+from rectifit.certificate.proof import TARGET_GAP
 from rectifit.cli.options import (
     BOOTSTRAP,
     COVARIANCE,
@@ -29,9 +30,9 @@ from rectifit.cli.options import (
 )
 from rectifit.cli.show import print_fit, print_json, print_notes, write_report
 from rectifit.cli.streaming import is_large_file, open_files
-from rectifit.methods.search import TARGET_GAP
+from rectifit.methods.stages import split_method
 from rectifit.model_file import SavedModel, read_model, write_model
-from rectifit.scale.solve import reads_blocks
+from rectifit.routing import runs_in_passes
 from rectifit.tables import (
     STANDARD_STREAM,
     check_extension,
@@ -144,10 +145,12 @@ def fit(
         "--k": k if k != 1 else None,
     }
     used = next((name for name, value in needs_rows.items() if value is not None), None)
-    in_blocks = len(data) > 1 or (is_large_file(data[0]) and used is None and reads_blocks(method))
-    if in_blocks and used is not None:
+    in_passes = len(data) > 1 or (
+        is_large_file(data[0]) and used is None and runs_in_passes(split_method(method))
+    )
+    if in_passes and used is not None:
         raise click.UsageError(f"{used} needs all rows at once; it cannot be used with several files.")
-    if in_blocks:
+    if in_passes:
         table = open_files(data, target, columns["features"], weights)
     else:
         table = load_table(data[0], target, weights=weights, **columns)
@@ -187,7 +190,7 @@ def fit(
         return
     print_fit(solution, summary, table.names, target)
     if (
-        not in_blocks
+        not in_passes
         and solution.certificate.status == "bound_only"
         and solution.certificate.gap > MAX_SMALL_GAP
     ):

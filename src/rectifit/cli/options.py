@@ -13,7 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from rectifit.inference.sandwich import KINDS
-from rectifit.methods.chain import STAGES
+from rectifit.methods.stages import STAGES
 from rectifit.tables import STANDARD_STREAM, DataTable, make_table, read_frame
 
 __all__ = [

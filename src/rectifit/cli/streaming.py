@@ -1,4 +1,4 @@
-"""Parquet files, several or large, as one table that is read in blocks."""
+"""Parquet files, several or large, as one table that is read in passes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from pathlib import Path
 
 import click
 
-from rectifit.scale import open_parquet
+from rectifit.data import open_parquet
+from rectifit.routing import FILE_BYTES
 from rectifit.tables import DataTable, choose_numbers, read_frame
 
 __all__ = ["is_large_file", "open_files"]
 
 # Rows from which the columns are chosen.
 N_HEAD_ROWS = 100
-# Larger files, in bytes, are read in blocks.
-MAX_WHOLE_BYTES = 1 << 30
 
 
 def is_large_file(path: str) -> bool:
-    """Whether it is a Parquet file that is better read in blocks."""
-    return path.endswith(".parquet") and Path(path).is_file() and Path(path).stat().st_size > MAX_WHOLE_BYTES
+    """Whether it is a Parquet file that is better read in passes."""
+    return path.endswith(".parquet") and Path(path).is_file() and Path(path).stat().st_size > FILE_BYTES
 
 
 def open_files(
@@ -34,8 +33,8 @@ def open_files(
     head = next(frame for frame in heads if frame.height > 0)
     encoding, notes = choose_numbers(head, target, features, weights)
     try:
-        blocks = open_parquet(list(paths), target=target, features=encoding.columns, weights=weights)
+        data = open_parquet(list(paths), target=target, features=encoding.columns, weights=weights)
     except (ImportError, TypeError) as error:
         # pyarrow is missing, or a column has the wrong type: both are errors of usage.
         raise click.UsageError(str(error)) from None
-    return DataTable(blocks, None, None, encoding, target, tuple(notes))
+    return DataTable(data, None, None, encoding, target, tuple(notes))

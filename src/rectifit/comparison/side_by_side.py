@@ -19,24 +19,22 @@ from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from rectifit._typing import Matrix, Vector
+from rectifit.api import certify, solve
 from rectifit.comparison.baselines import BASELINES, Candidate
 from rectifit.display import Column, Table
 from rectifit.estimator import ReLURegressor
 from rectifit.formatting import NOTHING, write_amount, write_duration, write_number, write_share
-from rectifit.methods import certify, solve
 from rectifit.progress import Progress
-from rectifit.scale.problem import BlockProblem
+from rectifit.routing import takes_long_to_compare
 from rectifit.solution import Certificate, Solution, Stop, relative_gap
 
 __all__ = ["METHODS", "ComparedFit", "Comparison", "compare", "compare_fit", "find_obstacle"]
 
 METHODS = ("sgd", "gd", "sorting", "sorting+gd", "sorting+iterative", "multistart", "approximation", "auto")
 N_FOLDS = 5
-# The short comparison that comes with a fit: its methods, seconds for each of them, and the largest
-# n p min(n, p) for which it takes a few seconds.
+# The short comparison that comes with a fit: its methods, and seconds for each of them.
 SHORT_METHODS = ("gd", "sorting+iterative", "auto")
 SHORT_TIME_LIMIT = 1.0
-MAX_SHORT_WORK = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -157,9 +155,8 @@ def find_obstacle(solution: Solution) -> str | None:
     problem = solution.problem
     if problem is None:
         return "the data are not stored with the fit"
-    if isinstance(problem, BlockProblem):
-        return "the data are read in blocks, and some of the alternatives need all rows at once"
-    n, p = problem.X.shape
+    if not problem.data.in_memory:
+        return "the data are read in passes, and some of the alternatives need all rows at once"
     floor = write_number(solution.floor, 6)
     obstacles = {
         "the rows are weighted, and some of the alternatives do not accept weights": problem.is_weighted,
@@ -168,7 +165,7 @@ def find_obstacle(solution: Solution) -> str | None:
         "the fit has no intercept, and the alternatives have one": not problem.fit_intercept,
         "the fit has a ridge penalty, and the alternatives have none": problem.alpha > 0.0,
         "the data are large, and a comparison would take long; run rectifit compare to make one": (
-            n * p * min(n, p) > MAX_SHORT_WORK
+            takes_long_to_compare(problem.n_samples, problem.n_features)
         ),
     }
     return next((sentence for sentence, is_so in obstacles.items() if is_so), None)
@@ -180,7 +177,7 @@ def compare_fit(solution: Solution, *, verbose: int = 0) -> Comparison | None:
     if problem is None or find_obstacle(solution) is not None:
         return None
     return compare(
-        problem.dense().astype(np.float64, copy=False),
+        problem.loaded().dense().astype(np.float64, copy=False),
         problem.y,
         time_limit=SHORT_TIME_LIMIT,
         verbose=verbose,

@@ -1,4 +1,4 @@
-"""Predictions for rows of any kind."""
+"""Rows of any kind: their columns, and predictions for them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,19 @@ import numpy as np
 
 from rectifit._typing import Vector
 from rectifit.checks import check_design, import_torch, is_tensor
+from rectifit.data.base import Data
 from rectifit.data.dask import check_dimensions, is_dask, predict_chunks
 from rectifit.data.prediction import relu
 
-__all__ = ["like", "predict"]
+__all__ = ["header_of", "like", "predict"]
+
+
+def header_of(X: Any) -> Any:
+    """What scikit-learn can read names and number of columns from; None for `Data`, which says them itself."""
+    if isinstance(X, Data):
+        return None
+    # A dask frame without its rows knows its columns.
+    return X._meta if is_dask(X) and hasattr(X, "columns") else X
 
 
 def predict(X: Any, beta: Vector, intercept: float = 0.0, floor: float = 0.0) -> Any:

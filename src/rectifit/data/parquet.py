@@ -153,5 +153,7 @@ def _import_reader() -> Any:
     try:
         import pyarrow.parquet
     except ImportError:
-        raise ImportError("reading Parquet files in passes needs pyarrow: pip install 'rectifit[parquet]'") from None
+        raise ImportError(
+            "reading Parquet files in passes needs pyarrow: pip install 'rectifit[parquet]'"
+        ) from None
     return pyarrow.parquet

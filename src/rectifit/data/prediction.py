@@ -6,7 +6,12 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["relu"]
+__all__ = ["rectify", "relu"]
+
+
+def rectify(u: Any, floor: float = 0.0, xp: Any = np) -> Any:
+    """max(floor, u), for arrays of the namespace xp."""
+    return xp.clip(u, floor, None)
 
 
 def relu(X: Any, beta: Any, intercept: Any = 0.0, floor: float = 0.0, xp: Any = np) -> Any:
@@ -17,4 +22,4 @@ def relu(X: Any, beta: Any, intercept: Any = 0.0, floor: float = 0.0, xp: Any = 
     >>> relu(np.array([[1.0], [-1.0]]), np.array([2.0]), 0.5).tolist()
     [2.5, 0.0]
     """
-    return xp.clip(X @ beta + intercept, floor, None)
+    return rectify(X @ beta + intercept, floor, xp)

@@ -19,6 +19,7 @@ from rectifit.active import ActiveSet
 from rectifit.checks import check_number
 from rectifit.data.base import Data
 from rectifit.data.memory import MemoryData
+from rectifit.data.sampling import SampleTask
 from rectifit.tolerances import ZERO_U_TOL
 
 __all__ = ["Point", "Problem", "RowPoint"]
@@ -133,6 +134,13 @@ class Problem:
             self._shifted[floor] = replace(self, data=self.data.shifted(floor), _shifted={})
         return self._shifted[floor]
 
+    def sampled(self, n_rows: int) -> Problem:
+        """About so many random rows in memory, with their share of the ridge; data in memory as it is."""
+        if self.data.in_memory:
+            return self
+        X, y, w, _ = self.data.reduce(SampleTask(n_rows / self.n_samples)).joined()
+        return Problem(MemoryData(X, y, w), self.fit_intercept, self.alpha * y.size / self.n_samples)
+
     def objective(self, beta: npt.ArrayLike, intercept: float = 0.0) -> float:
         """The true objective L, the plain weighted sum of squares plus the ridge term."""
         b = np.asarray(beta, dtype=np.float64)
@@ -191,7 +199,9 @@ class Problem:
         intercepts = np.array([intercept for _, intercept in points])
         u = self.preactivation(betas, intercepts)
         found = zip(points, self.objective_at(u, betas).tolist(), u.T, strict=True)
-        return [RowPoint(beta, intercept, objective, column) for (beta, intercept), objective, column in found]
+        return [
+            RowPoint(beta, intercept, objective, column) for (beta, intercept), objective, column in found
+        ]
 
     def objective_at(self, u: Vector, beta: npt.ArrayLike) -> Any:
         """L where the pre-activation is known; one number per column where u and beta are matrices."""

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
+from rectifit.api import certify, solve
 from rectifit.checks import check_count
 from rectifit.datasets import make_relu
-from rectifit.api import certify, solve
 from rectifit.theory import approximation_ratio
 
 __all__ = ["FAMILIES", "RatioRow", "climb", "make_decoys", "measure_ratios", "ratio_rows"]

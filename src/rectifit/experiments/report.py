@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rectifit.display import Column, Table
 from rectifit.experiments.figures import MIN_ERROR
 from rectifit.experiments.grid import LABELS, OURS, PAPER_METHODS, SORTING_METHODS, Size
 from rectifit.experiments.optimality import SOLVED_TOL
 from rectifit.experiments.realizable import REPRODUCED_FACTOR
 from rectifit.experiments.statistics import Statistics
-from rectifit.display import Column, Table
 from rectifit.experiments.tables import (
     claims_table,
     excess_table,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from rectifit.display import Table
 from rectifit.experiments.figures import draw_figures, save_figure
 from rectifit.experiments.grid import paper_grid
 from rectifit.experiments.report import make_page
 from rectifit.experiments.runner import run_tasks
 from rectifit.experiments.statistics import summarise
-from rectifit.display import Table
 from rectifit.experiments.tables import make_tables
 from rectifit.experiments.theory_results import run_theory
 from rectifit.experiments.theory_sections import theory_sections

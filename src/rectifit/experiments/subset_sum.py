@@ -22,9 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifit.api import certify
 from rectifit.checks import check_count
 from rectifit.datasets import make_subset_sum
-from rectifit.api import certify
 
 __all__ = ["SubsetSumRow", "decide", "decisive_value", "has_quarter", "least_excess", "subset_sum_rows"]
 

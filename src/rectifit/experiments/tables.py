@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from rectifit.display import Cell, Column, Table
 from rectifit.experiments.grid import COMPARED_METHODS, LABELS
 from rectifit.experiments.optimality import SOLVED_TOL, LevelStatistics
 from rectifit.experiments.realizable import REPRODUCED_FACTOR, RealizableTable
 from rectifit.experiments.statistics import Statistics
-from rectifit.display import Cell, Column, Table
 
 __all__ = [
     "claims_table",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rectifit.display import Column, Table
 from rectifit.experiments.asymptotics import AsymptoticRow
 from rectifit.experiments.figures import draw_erratum
 from rectifit.experiments.ratio import RatioRow
 from rectifit.experiments.subset_sum import SubsetSumRow
-from rectifit.display import Column, Table
 from rectifit.experiments.tables import tabulate, yes_no
 from rectifit.experiments.theory_results import TheoryResults
 from rectifit.web import Figure, Section

@@ -11,11 +11,11 @@ import numpy as np
 
 from rectifit._typing import Matrix, Vector
 from rectifit.checks import check_count, check_random_state
+from rectifit.fit import Fit
 from rectifit.inference.sandwich import KINDS, coefficient_block, mean_block
 from rectifit.inference.sums import FitMoments, data_of, read_moments
 from rectifit.methods.estimate_floor import FloorPoint, descend, fit_coefficients
 from rectifit.parallel import count_threads, map_ordered
-from rectifit.fit import Fit
 
 __all__ = ["Covariance", "estimate_covariance", "estimate_with_sums"]
 

@@ -19,11 +19,11 @@ import numpy as np
 
 from rectifit._typing import Vector
 from rectifit.checks import check_number
+from rectifit.fit import Fit
 from rectifit.inference.covariance import estimate_with_sums
 from rectifit.inference.summary import feature_names
 from rectifit.inference.sums import FitMoments, data_of
 from rectifit.inference.tables import MarginalEffects
-from rectifit.fit import Fit
 
 __all__ = ["marginal_effects"]
 

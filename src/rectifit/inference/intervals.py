@@ -22,11 +22,11 @@ import numpy as np
 
 from rectifit._typing import Vector
 from rectifit.checks import check_design, check_number
+from rectifit.data.kinds import predict
+from rectifit.fit import Fit
 from rectifit.inference.covariance import estimate_with_sums
 from rectifit.inference.sums import data_of
 from rectifit.inference.tables import quantile
-from rectifit.data.kinds import predict
-from rectifit.fit import Fit
 
 __all__ = ["PredictionInterval", "prediction_interval"]
 

@@ -141,7 +141,9 @@ def _sandwich(rows: Moments, alpha: float, kind: str, weigh: Weigh, what: str) -
     G[:p, :p] = rows.gram / np.outer(standard.size, standard.size)
     penalty = np.append(alpha / np.square(standard.size * standard.unit), np.zeros(len(T) - p))
     values, V = np.linalg.eigh(G + np.diag(penalty))
-    kept = values > GRAM_RANK_TOL * values.max() if values.max() > 0.0 else np.zeros(values.size, dtype=np.bool_)
+    kept = (
+        values > GRAM_RANK_TOL * values.max() if values.max() > 0.0 else np.zeros(values.size, dtype=np.bool_)
+    )
     bread = (V[:, kept] / values[kept]) @ V[:, kept].T
     used = float(np.sum(bread * G)) if penalty.any() else float(np.count_nonzero(kept))
     df = n - used

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from rectifit.checks import check_number
+from rectifit.fit import Fit
 from rectifit.formatting import write_number
 from rectifit.inference.covariance import estimate_with_sums
 from rectifit.inference.sums import data_of
 from rectifit.inference.tables import Summary
-from rectifit.fit import Fit
 
 __all__ = ["feature_names", "summarise"]
 

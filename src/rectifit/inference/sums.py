@@ -256,7 +256,10 @@ class _MeatTask:
         X = X[chosen][:, : standard.size.size] * piece.to_float64(1.0 / standard.unit)
         X = (X - piece.to_float64(standard.mean)) * piece.to_float64(1.0 / standard.size)
         rows = replace(piece, X=X, y=self.line.residual(u, y)[chosen], w=w[chosen])
-        Z, e = rows.columns(np.ones(len(self.bread)), standard.has_intercept, rows.workspace()), rows.outcomes()
+        Z, e = (
+            rows.columns(np.ones(len(self.bread)), standard.has_intercept, rows.workspace()),
+            rows.outcomes(),
+        )
         free = 1.0 - xp.vecdot(Z @ piece.to_float64(self.bread), Z)
         n_alone = 0
         if self.power > 0.0:

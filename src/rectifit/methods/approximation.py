@@ -157,7 +157,9 @@ class Enumeration:
                 with engines.acquire() as engine:
                     return self._visit(engine, Z, prefix, *known)
 
-            for done in map_ordered(visit, queue[start : start + WAVE], search.n_threads, search.clock.abandoned):
+            for done in map_ordered(
+                visit, queue[start : start + WAVE], search.n_threads, search.clock.abandoned
+            ):
                 self._merge(done)
 
     def _visit(
@@ -201,9 +203,7 @@ class Enumeration:
         if waiting:
             self._test_batch(accelerator, waiting)
 
-    def _test_batch(
-        self, accelerator: BatchedSolver, sets: list[tuple[Prefix, tuple[int, ...]]]
-    ) -> None:
+    def _test_batch(self, accelerator: BatchedSolver, sets: list[tuple[Prefix, tuple[int, ...]]]) -> None:
         search, problem, results = self.search, self.search.problem, SurrogateResults()
         assert search.best is not None
         assert search.least is not None
@@ -244,7 +244,9 @@ class Enumeration:
                         removal = neighbours.without(removal, member)
                     # What this prefix has found since the wave began counts too.
                     value = min(least_value, results.least.value) if results.least else least_value
-                    objective = min(least_objective, results.best.objective) if results.best else least_objective
+                    objective = (
+                        min(least_objective, results.best.objective) if results.best else least_objective
+                    )
                     lasts = lasts[neighbours.matter(removal, after, value, objective)]
                 for last in lasts.tolist():
                     yield (*lead, last)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifit._typing import Vector
-from rectifit.methods.search import Search
 from rectifit.data.problem import Problem
 from rectifit.fit import Stop
+from rectifit.methods.search import Search
 
 __all__ = ["GradientDescent", "mean_gradient"]
 

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rectifit.certificate.proof import ProofResult
 from rectifit.certificate.trivial_bound import floor_bound
 from rectifit.checks import check_random_state
 from rectifit.clock import Clock
 from rectifit.data.problem import Point, Problem
 from rectifit.fit import Certificate, Fit, Stop, SurrogateMinimum, TraceRow
-from rectifit.certificate.proof import ProofResult
 from rectifit.methods.results import SurrogateResults
 from rectifit.progress import Progress
 from rectifit.surrogate.engine import Engine, Minimum

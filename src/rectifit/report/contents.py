@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rectifit._typing import Mask, Vector
 from rectifit.comparison import Comparison, find_obstacle
+from rectifit.data.problem import Problem
 from rectifit.inference import Summary
-from rectifit.methods.sorting import split_sets
-from rectifit.problem import Problem
-from rectifit.scale.problem import BlockProblem
 from rectifit.solution import Certificate, Solution
-from rectifit.surrogate import SurrogateSolver
+from rectifit.surrogate.rows_engine import RowsEngine
 
 __all__ = ["Points", "ReportData", "SplitPath", "collect"]
 
@@ -22,6 +19,8 @@ __all__ = ["Points", "ReportData", "SplitPath", "collect"]
 MAX_POINTS = 4000
 # Splits of the path.
 N_SPLITS = 30
+# Rows of data read in passes that are drawn.
+N_SAMPLED_ROWS = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +106,9 @@ def collect(
     comparison: Comparison | None = None,
 ) -> ReportData:
     """Compute what a report shows; arguments as in `write_report`."""
-    problem: Any = solution.problem
-    drawn = problem.sampled(problem.floor) if isinstance(problem, BlockProblem) else problem
+    problem = solution.problem
+    assert problem is not None
+    drawn = problem.sampled(N_SAMPLED_ROWS)
     return ReportData(
         target=target,
         data_name=data_name,
@@ -138,11 +138,13 @@ def _choose_points(solution: Solution, problem: Problem) -> Points:
 
 def _follow_splits(solution: Solution, problem: Problem) -> SplitPath:
     shifted = problem.shifted(solution.floor)
-    sets = np.array(split_sets(shifted, N_SPLITS))
-    found = SurrogateSolver(shifted).solve_each(sets)
+    engine, data = RowsEngine(shifted), shifted.loaded()
+    sets = engine.split_sets(N_SPLITS)
+    found = engine.minimise(sets)
+    sizes = np.array([data.mask_of(active).sum() for active in sets])
     return SplitPath(
-        shares=100.0 * sets.sum(axis=1) / max(int(shifted.positive.sum()), 1),
+        shares=100.0 * sizes / max(int(data.positive.sum()), 1),
         surrogates=np.array([minimum.value for minimum in found]),
-        objectives=np.array([shifted.objective(minimum.beta, minimum.intercept) for minimum in found]),
+        objectives=np.array([minimum.point.objective for minimum in found]),
         reached=shifted.objective(solution.beta, solution.intercept - solution.floor),
     )

@@ -25,7 +25,8 @@ from rectifit._typing import Mask, Matrix, Vector
 from rectifit.checks import import_torch
 from rectifit.surrogate.solution import SurrogateSolution
 from rectifit.surrogate.solver import SurrogateSolver
-from rectifit.tolerances import FLOAT64_EPS as EPS, MAX_REACH as REACH
+from rectifit.tolerances import FLOAT64_EPS as EPS
+from rectifit.tolerances import MAX_REACH as REACH
 
 __all__ = ["BatchedSolutions", "BatchedSolver"]
 

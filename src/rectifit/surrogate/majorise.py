@@ -1,6 +1,6 @@
 """The majorise-minimise steps: from a point to the minimiser of the surrogate of its own active set.
 
-    L(beta^{t+1}) <= F_{I^t}(beta^{t+1}) <= F_{I^t}(beta^t) = L(beta^t),      I^t the active set at beta^t.
+L(beta^{t+1}) <= F_{I^t}(beta^{t+1}) <= F_{I^t}(beta^t) = L(beta^t),      I^t the active set at beta^t.
 """
 
 from __future__ import annotations

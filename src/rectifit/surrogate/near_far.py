@@ -219,9 +219,7 @@ class NearFar:
                 list(mapped(self._advance, going, self._look(going, following)))
         return [self._finish(state) for state in states]
 
-    def _look(
-        self, states: list[SolveState], following: Callable[[Iterate], ActiveSet] | None
-    ) -> list[View]:
+    def _look(self, states: list[SolveState], following: Callable[[Iterate], ActiveSet] | None) -> list[View]:
         """One look."""
         questions: list[Question] = []
         places = []

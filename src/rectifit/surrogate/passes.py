@@ -15,8 +15,8 @@ from rectifit.data.memory import MemoryData
 from rectifit.data.problem import Problem
 from rectifit.surrogate.model import BandSums, Iterate, View
 from rectifit.surrogate.near_far import Question
-from rectifit.surrogate.sample_model import BandTarget, SampleModel
-from rectifit.surrogate.survey import GramTask, SurveyTask, join_samples
+from rectifit.surrogate.sample_model import BandTarget, Sample, SampleModel
+from rectifit.surrogate.survey import GramTask, SurveyTask
 from rectifit.surrogate.sweep import PassResult, Probe, SweepTask
 
 __all__ = ["PassReader"]
@@ -40,7 +40,7 @@ class PassReader:
     coordinates, gram, cross, ridge : the working coordinates, Z'Z, Z'v and the ridge in them
     largest : largest |sqrt(w) x| of every column
     reach : no row is longer than this
-    sample : `rectifit.surrogate.survey.Sample`
+    sample : some rows
     model : what the sample says of passes to come
     n_passes : passes over X so far
     """
@@ -68,11 +68,9 @@ class PassReader:
         self.cross: Vector = survey.cross @ magnified
         self.ridge = self.coordinates.ridge(self.penalty)
         self.reach = float(np.linalg.norm(magnified))
-        self.sample = join_samples(survey.sample)
+        self.sample = Sample(*survey.sample.joined())
         near_factor = problem.data.near_factor
-        self.model = SampleModel(
-            self.coordinates, self.sample, self._sampled(), self.n_samples, near_factor
-        )
+        self.model = SampleModel(self.coordinates, self.sample, self._sampled(), self.n_samples, near_factor)
 
     def _sampled(self) -> Problem | None:
         """The sample as a problem in memory, with its share of the ridge; None if no row has weight."""
@@ -124,9 +122,7 @@ class PassReader:
             zero=0.0 if probe.zero is None else probe.zero,
             fingerprints=None if probe.zero is None else both,
         )
-        band = BandSums(
-            2.0 * found.band_slopes[line], found.band_grams[line], float(found.band_gaps[line])
-        )
+        band = BandSums(2.0 * found.band_slopes[line], found.band_grams[line], float(found.band_gaps[line]))
         near = found.near_rows(line, gamma.size)
         slope = 2.0 * (gram @ gamma - far[:-1, -1])
         margin = probe.width / self.reach if self.reach > 0.0 else np.inf

@@ -9,7 +9,17 @@ import numpy.typing as npt
 
 from rectifit._typing import Mask, Matrix, Vector
 
-__all__ = ["FLAT", "HELD", "QUADRATIC", "Evaluated", "Minima", "PieceProblem", "Source", "States", "WarmState"]
+__all__ = [
+    "FLAT",
+    "HELD",
+    "QUADRATIC",
+    "Evaluated",
+    "Minima",
+    "PieceProblem",
+    "Source",
+    "States",
+    "WarmState",
+]
 
 # A row is on its constant, on its quadratic, or held at its kink.
 FLAT = 0

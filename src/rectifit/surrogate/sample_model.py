@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,8 @@ from rectifit.data.problem import Problem
 from rectifit.surrogate.near_far import Found, Start
 from rectifit.surrogate.piece_rows import read_piece
 from rectifit.surrogate.solver import SurrogateSolver
-from rectifit.surrogate.survey import Sample
 
-__all__ = ["BandTarget", "SampleModel"]
+__all__ = ["BandTarget", "Sample", "SampleModel"]
 
 # Near rows sought at least; up to twice as many are kept.
 MIN_NEAR_ROWS = 1000
@@ -36,6 +35,15 @@ AFTER_SAMPLE = 0.3
 # The rows of the sample from which the density of kinks is read.
 MIN_TELLING_ROWS = 20
 MIN_WIDTH = 1e-13
+
+
+class Sample(NamedTuple):
+    """Some rows in memory: X, y, weights or None, and their numbers."""
+
+    X: Any
+    y: Vector
+    w: Vector | None
+    index: Any
 
 
 class BandTarget(NamedTuple):

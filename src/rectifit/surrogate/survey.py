@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
 from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block, Total, merge_all
+from rectifit.data.sampling import RowSample, SampleTask
 from rectifit.data.sums import check_block
 from rectifit.data.workspace import Workspace
 from rectifit.surrogate.piece_rows import read_piece
 
-__all__ = ["GramTask", "Sample", "Survey", "SurveyTask", "hash_rows", "join_samples"]
-
-
-class Sample(NamedTuple):
-    """Some rows in memory: X, y, weights or None, and their numbers."""
-
-    X: Any
-    y: Vector
-    w: Vector | None
-    index: Any
-
-
-def join_samples(parts: list[Sample]) -> Sample:
-    """Samples of several pieces as one."""
-    X, y, w, index = zip(*parts, strict=True)
-    weights = None if w[0] is None else np.concatenate(w)
-    return Sample(np.concatenate(X), np.concatenate(y), weights, np.concatenate(index))
+__all__ = ["GramTask", "Survey", "SurveyTask"]
 
 
 @dataclass(frozen=True)
@@ -47,11 +32,10 @@ class Survey:
     largest: Vector
     gram: Matrix
     cross: Vector
-    sample: list[Sample]
+    sample: RowSample
 
     def __getstate__(self) -> dict[str, Any]:
-        # Few large arrays travel faster than many small ones.
-        return self.__dict__ | {"sample": [join_samples(self.sample)] if self.sample else []}
+        return self.__dict__ | {"sample": self.sample.compact()}
 
     def merge(self, other: Survey) -> Survey:
         """Both, in the units of the larger."""
@@ -61,7 +45,7 @@ class Survey:
             ratio = part.largest / np.where(largest > 0.0, largest, 1.0)
             gram += part.gram * np.outer(ratio, ratio)
             cross += part.cross * ratio
-        return Survey(largest, gram, cross, self.sample + other.sample)
+        return Survey(largest, gram, cross, self.sample.merge(other.sample))
 
 
 @dataclass(frozen=True)
@@ -88,23 +72,7 @@ class SurveyTask:
         unit = 1.0 / np.where(largest > 0.0, largest, 1.0)
         coordinates = Coordinates.from_diagonal(unit, unit, self.scale, self.fit_intercept)
         moments = piece.to_numpy(read_piece(coordinates, piece, space)[0].moments())
-        return Survey(largest, moments[:-1, :-1], moments[:-1, -1], self._sample(piece))
-
-    def _sample(self, piece: Block) -> list[Sample]:
-        index = piece.row_numbers()
-        # Never empty: the first row is always in it.
-        chosen = ((hash_rows(index) >> 11) & ((1 << 53) - 1) < self.share * 2.0**53) | (index == 0)
-        if not bool(piece.xp.any(chosen)):
-            return []
-        # Rows are copied: a view would keep the block.
-        return [
-            Sample(
-                np.array(piece.to_numpy(piece.X[chosen])),
-                np.array(piece.to_numpy(piece.y[chosen]), dtype=np.float64),
-                None if piece.w is None else np.array(piece.to_numpy(piece.w[chosen]), dtype=np.float64),
-                np.array(piece.to_numpy(index[chosen])),
-            )
-        ]
+        return Survey(largest, moments[:-1, :-1], moments[:-1, -1], SampleTask(self.share)(piece))
 
 
 @dataclass(frozen=True)
@@ -118,15 +86,3 @@ class GramTask:
         space = block.workspace()
         rows = (read_piece(self.coordinates, piece, space)[0] for piece in block.pieces())
         return merge_all(Total(part.piece.to_numpy(part.moments())[:-1, :-1]) for part in rows)
-
-
-def hash_rows(index: Any) -> Any:
-    """A 64-bit whole number for every row number, as good as random (splitmix64).
-
-    Written for signed numbers, the only ones that every array library has: shifts are masked, and the
-    multipliers are those of splitmix64 less 2^64.
-    """
-    h = index * -0x61C8864680B583EB
-    h = (h ^ ((h >> 30) & ((1 << 34) - 1))) * -0x40A7B892E31B1A47
-    h = (h ^ ((h >> 27) & ((1 << 37) - 1))) * -0x6B2FB644ECCEEE15
-    return h ^ ((h >> 31) & ((1 << 33) - 1))

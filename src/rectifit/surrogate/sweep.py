@@ -24,9 +24,9 @@ from rectifit._typing import Matrix, Vector
 from rectifit.active import ActiveSet, Sign
 from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block
+from rectifit.data.sampling import hash_rows
 from rectifit.surrogate.band import Band, Near, join_near
 from rectifit.surrogate.piece_rows import MomentSums, PieceRows, read_piece
-from rectifit.surrogate.survey import hash_rows
 
 __all__ = ["PassResult", "Probe", "SweepTask"]
 
