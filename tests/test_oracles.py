@@ -54,7 +54,7 @@ def surrogates(draw):
     return X, y, active, options
 
 
-@pytest.mark.parametrize("engine_name", ["compiled", "array"])
+@pytest.mark.parametrize("engine_name", ["compiled", "near_far"])
 @settings(max_examples=800)
 @given(case=surrogates())
 def test_no_general_solver_finds_less(engine_name, case):

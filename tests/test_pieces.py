@@ -129,7 +129,7 @@ def test_least_surrogate_over_all_active_sets_is_the_least_objective(seed):
     assert all(value >= least * (1 - 1e-12) for value in values)
 
 
-@pytest.mark.parametrize("engine", ["compiled", "array"])
+@pytest.mark.parametrize("engine", ["compiled", "near_far"])
 def test_empty_active_set_is_solved_by_zero(engine):
     problem = small_problem(0, n=30)
     solution = solve_checked(problem, np.zeros(30, dtype=bool), engine=engine)

@@ -4,7 +4,7 @@ from optimality import solve_checked
 from scipy import sparse
 
 from rectifit import Problem, SurrogateSolver, solve
-from rectifit.surrogate import array
+from rectifit.surrogate import resident
 
 
 def make(seed, n, p, density, *, weighted=False, intercept=True, alpha=0.0, dummies=False):
@@ -39,15 +39,15 @@ def test_nearly_dependent_columns(near):
         np.hstack([column, column + near * rng.normal(size=(200, 1)), rng.normal(size=(200, 1))])
     )
     y = np.maximum(column[:, 0], 0.0) + 0.1 * rng.normal(size=200)
-    solve_checked(Problem.from_data(X, y), y > 0.1, engine="array")
+    solve_checked(Problem.from_data(X, y), y > 0.1, engine="near_far")
 
 
 @pytest.mark.parametrize("size", [1e-150, 1e150])
 def test_extreme_scales(size):
     problem = make(3, 100, 4, 0.5)
     scaled = Problem.from_data(problem.X * size, problem.y)
-    value = SurrogateSolver(scaled, "array").solve(problem.positive).value
-    assert value == pytest.approx(SurrogateSolver(problem, "array").solve(problem.positive).value, rel=1e-9)
+    value = SurrogateSolver(scaled, "near_far").solve(problem.positive).value
+    assert value == pytest.approx(SurrogateSolver(problem, "near_far").solve(problem.positive).value, rel=1e-9)
 
 
 def test_formats_and_duplicates():
@@ -80,7 +80,7 @@ def test_x_is_never_made_dense(monkeypatch):
     monkeypatch.setattr(sparse.csc_array, "toarray", watched)
     solution = solve(problem.X, problem.y, "sorting+iterative")
     monkeypatch.undo()
-    near = max(array.NEAR_FIRST * (p + 1), array.NEAR_LEAST)
+    near = max(resident.FIRST_NEAR_FACTOR * (p + 1), resident.MIN_NEAR_ROWS)
     assert 0 < largest <= near + 1
     dense = solve(problem.X.toarray(), problem.y, "sorting+iterative")
     assert solution.objective == pytest.approx(dense.objective, rel=1e-10)

@@ -29,7 +29,7 @@ def test_optimal_for_every_split(engine, fit_intercept, alpha, weighted):
 def test_engines_agree():
     problem = sample(n=3000, p=12)
     actives = sorting_sets(problem.y)
-    found = [SurrogateSolver(problem, name).solve_each(actives) for name in ("compiled", "array")]
+    found = [SurrogateSolver(problem, name).solve_each(actives) for name in ("compiled", "near_far")]
     for active, compiled_solution, array_solution in zip(actives, *found, strict=True):
         assert_optimal(problem, active, compiled_solution)
         assert_optimal(problem, active, array_solution)
@@ -39,7 +39,7 @@ def test_engines_agree():
 def test_array_engine_in_several_rounds_on_many_rows():
     problem = sample(n=20_000, p=3, seed=3)
     actives = sorting_sets(problem.y)
-    for active, solution in zip(actives, SurrogateSolver(problem, "array").solve_each(actives), strict=True):
+    for active, solution in zip(actives, SurrogateSolver(problem, "near_far").solve_each(actives), strict=True):
         assert_optimal(problem, active, solution)
 
 
@@ -276,7 +276,7 @@ def test_bound_holds_when_the_search_is_cut_short(monkeypatch):
 
 def test_bound_holds_at_any_slopes():
     # The bound at slopes that are not optimal, checked against the minimum.
-    from rectifit.surrogate.bound import mend_slopes
+    from rectifit.bounds import repair_dual
 
     rng = np.random.default_rng(0)
     for _ in range(50):
@@ -289,7 +289,7 @@ def test_bound_holds_at_any_slopes():
         u = Z @ gamma
         slopes = np.where(u > kink, 2 * (u - y), 0.0)
         present = u > kink
-        mended = mend_slopes(Z, present & ~active, slopes, slopes @ Z, Z[present].T @ Z[present])
+        mended = repair_dual(Z, present & ~active, slopes, slopes @ Z, Z[present].T @ Z[present])
         r = np.where(u > kink, u, 0.0) - y
         above = mended.slopes > 2 * (kink - y)
         conjugate = np.where(
@@ -319,10 +319,10 @@ def test_threads_give_the_same_answers():
             assert together.value == alone.value
 
 
-def test_large_problems_go_to_the_array_engine():
+def test_large_problems_go_to_the_near_far_engine():
     small, large = sample(n=50, p=2), sample(n=30_000, p=10)
     assert type(SurrogateSolver(small)._engine).__name__ == "CompiledEngine"
-    assert type(SurrogateSolver(large)._engine).__name__ == "ArrayEngine"
+    assert type(SurrogateSolver(large)._engine).__name__ == "ResidentEngine"
 
 
 @pytest.mark.parametrize(
@@ -364,5 +364,5 @@ def test_numbers_are_plain(engine):
 
 
 def test_unknown_engine():
-    with pytest.raises(ValueError, match="'fast'; it must be 'auto', 'compiled' or 'array'"):
+    with pytest.raises(ValueError, match="'fast'; it must be one of 'auto', 'compiled', 'near_far'"):
         SurrogateSolver(sample(), "fast")

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifit._typing import Mask, Matrix, Vector
-from rectifit.active import ActiveSet
+from rectifit.active import ActiveSet, Members
 from rectifit.checks import check_number
 from rectifit.data.base import Data
 from rectifit.data.memory import MemoryData
@@ -146,10 +146,11 @@ class Problem:
         b = np.asarray(beta, dtype=np.float64)
         return float(self.data.loss(b, intercept) + self.ridge(b))
 
-    def surrogate_value(self, active: ActiveSet, beta: npt.ArrayLike, intercept: float = 0.0) -> float:
-        """The convex surrogate F_I, never below L."""
+    def surrogate_value(self, active: ActiveSet | Mask, beta: npt.ArrayLike, intercept: float = 0.0) -> float:
+        """The convex surrogate F_I, never below L, for an active set or a mask over samples."""
         b = np.asarray(beta, dtype=np.float64)
-        return float(self.data.surrogate_loss(active, b, intercept) + self.ridge(b))
+        members = active if isinstance(active, ActiveSet) else Members(active)
+        return float(self.data.surrogate_loss(members, b, intercept) + self.ridge(b))
 
     def ridge(self, beta: Vector) -> Any:
         """alpha |beta|^2; one number per column of a matrix."""

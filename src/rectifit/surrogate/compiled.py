@@ -70,6 +70,8 @@ class CompiledEngine:
         if n_infeasible > 0:
             for e in np.flatnonzero(found.infeasible):
                 found.losses[e] = self._repaired_loss(kinks, minima, found, e)
+        # Where the search did not converge, the factors are not those of the states.
+        found.losses[~minima.converged] = np.inf
         return Answers(*found[:3], minima.slopes, minima.steps, minima.converged)
 
     def _repaired_loss(self, kinks: Matrix, minima: Minima, found: Evaluated, e: int) -> float:

@@ -36,7 +36,7 @@ MAX_TURNS = 60
 POLISH_TOL = 1e-11
 # Share of sum v^2. A loss below it is rounding.
 FINE_TOL = 1e-17
-# Share of sum v^2. A loss below it counts as converged.
+# Share of sum v^2. A loss below it, without the allowance for rounding, counts as converged.
 CONVERGED_TOL = 1e-9
 # Share of sum v^2 by which a value may rise through rounding.
 RISE_TOL = 1e-13
@@ -297,5 +297,5 @@ class NearFar:
         view, step = state.best
         loss = max(view.at.value - state.lowest, 0.0)
         ahead = state.ahead if state.ahead is not None and state.ahead.at.gamma is view.at.gamma else None
-        converged = loss <= CONVERGED_TOL * self.reader.total
+        converged = step.loss <= CONVERGED_TOL * self.reader.total
         return Found(view.at, loss, view, step, state.n_steps, converged, ahead)

@@ -112,7 +112,7 @@ class ResidentReader:
         last = None if question.last is None else question.last[0]
         if question.last is not None:
             self.remember(*question.last)
-        if isinstance(last, RowView) and self._is_same_model(last, right):
+        if isinstance(last, RowView) and self._is_same_model(last, right, distance, question.target):
             index, Z, gram, cross = last.index, last.near.Z, last.gram, last.cross
         else:
             index = self._nearest(distance, question.target)
@@ -144,11 +144,12 @@ class ResidentReader:
         return self._point[1]
 
     @staticmethod
-    def _is_same_model(last: RowView, right: Mask) -> bool:
-        """Whether no far row has changed sides since the last look."""
-        changed = right != last.right
+    def _is_same_model(last: RowView, right: Mask, distance: Vector, n_wanted: int) -> bool:
+        """Whether no far row has changed sides or come to its kink since the last look."""
+        changed = (right != last.right) | (distance <= HOLD_TOL)
         changed[last.index] = False
-        return not changed.any()
+        is_enough = last.index.size >= n_wanted or last.margin == np.inf
+        return is_enough and not changed.any()
 
     @staticmethod
     def _nearest(distance: Vector, n_wanted: int) -> Index:

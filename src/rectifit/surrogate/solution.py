@@ -15,7 +15,7 @@ __all__ = ["Answers", "SurrogateSolution"]
 class Answers(NamedTuple):
     """An engine's answers in working units, one line per active set: coefficients over s, values over s^2.
 
-    losses say how far the minimum can lie below the value, where the search converged.
+    losses say how far the minimum can lie below the value; infinite where that is not known.
     """
 
     columns: Matrix

@@ -123,8 +123,8 @@ class SurrogateSolver:
                 strict=True,
             )
         ):
-            bound = (value - loss) * scale * scale if converged else 0.0
-            if not (converged and loss <= LOOSE_BOUND * value):
+            bound = (value - loss) * scale * scale
+            if not loss <= LOOSE_BOUND * value:
                 bound = max(bound, self._bound_without_solver(masks[e]))
             intercept = float(columns[e, p]) if self.problem.fit_intercept else 0.0
             solutions.append(
