@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from rectifit import solve
 from rectifit.datasets import make_relu
 from rectifit.experiments.machine import yardstick
-from rectifit.scale import BlockProblem, TorchBlocks
+from rectifit.scale import BlockProblem, TensorData
 
 # Targets, in seconds on an H200 whose host has this yardstick.
 UNIT = 0.9e-3
@@ -99,7 +99,7 @@ def large(device: Any, quick: bool, pace: float) -> None:
     n = 100_000 if quick else n
     X, y = make_tensors(min(n, COMPARED), p, device)
     # The first run also compiles what the host needs.
-    solution = solve(TorchBlocks(X, y), None, "sorting+iterative")
+    solution = solve(TensorData(X, y), None, "sorting+iterative")
     host = solve(X.cpu().numpy(), y.cpu().numpy(), "sorting+iterative")
     print(f"sorting+iterative, n={len(y):,}, p={p}: {excess(solution.objective, host.objective)}")
     X, y = make_tensors(n, p, device)
@@ -109,12 +109,12 @@ def large(device: Any, quick: bool, pace: float) -> None:
         X = X.to(getattr(torch, dtype))
         for _ in range(3):
             seconds, solution = seconds_of(
-                lambda X=X: solve(TorchBlocks(X, y), None, "sorting+iterative"), device
+                lambda X=X: solve(TensorData(X, y), None, "sorting+iterative"), device
             )
             goal = f"target <= {target:g} s [{pace * target:.1f} s]"
             print(f"sorting+iterative, n={n:,}, p={p}, {dtype}: {seconds:.2f} s, {goal}")
         with Ledger(device) as ledger:
-            total, _ = seconds_of(lambda X=X: solve(TorchBlocks(X, y), None, "sorting+iterative"), device)
+            total, _ = seconds_of(lambda X=X: solve(TensorData(X, y), None, "sorting+iterative"), device)
         ledger.show(total)
         print(f"    {solution.n_surrogates} surrogates, objective {solution.objective:.10g}")
 

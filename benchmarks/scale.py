@@ -21,8 +21,8 @@ from distributed import Client, LocalCluster, wait
 from threadpoolctl import threadpool_limits
 
 from rectifit import solve
-from rectifit.scale import ArrayBlocks, Block, BlockProblem, BlockSolver
-from rectifit.scale.blocks import Total
+from rectifit.scale import ArrayData, Block, BlockProblem, BlockSolver
+from rectifit.data.blocks import Total
 from rectifit.scale.methods import NONE, split_rules
 from rectifit.scale.sweep import Probe
 
@@ -80,7 +80,7 @@ def in_memory(quick: bool) -> None:
             for n in sizes:
                 A, b = X[:n], y[:n]
                 seconds.append(timed(lambda A=A, b=b: solve(A, b, METHOD), 3))
-                fit = solve(ArrayBlocks(A, b), None, METHOD)
+                fit = solve(ArrayData(A, b), None, METHOD)
                 lstsq = timed(lambda A=A, b=b: np.linalg.lstsq(A, b, rcond=None), 3)
                 table.add_row(
                     f"{n:,}",
@@ -120,10 +120,10 @@ sys.path.insert(0, sys.argv[1])
 import numpy as np
 from scale import METHOD, peak_memory
 from rectifit import solve
-from rectifit.scale import ArrayBlocks, open_parquet
+from rectifit.data import ArrayData, open_parquet
 folder = sys.argv[2]
 if sys.argv[3] == "npy":
-    data = ArrayBlocks(*(np.load(folder + name, mmap_mode="r") for name in ("/X.npy", "/y.npy")))
+    data = ArrayData(*(np.load(folder + name, mmap_mode="r") for name in ("/X.npy", "/y.npy")))
 else:
     data = open_parquet(folder + "/*.parquet", target="y")
 started = time.perf_counter()
@@ -160,7 +160,7 @@ def out_of_core(n: int, p: int = 100) -> None:
             X[rows], y[rows] = A, outcome
         del X, y
         X, y = (np.load(folder / file, mmap_mode="r") for file in ("X.npy", "y.npy"))
-        problem = BlockProblem(ArrayBlocks(X, y))
+        problem = BlockProblem(ArrayData(X, y))
         rules = [rule for rule in split_rules(problem, 10) if rule != NONE]
         starts = BlockSolver(problem).foresight.starts(rules)
         probes = [Probe(start.gamma, rule, 1e-5, 20_000) for start, rule in zip(starts, rules, strict=True)]
@@ -226,9 +226,9 @@ def cluster(quick: bool) -> None:
     n, p = (100_000, 50) if quick else (1_000_000, 50)
     X, y = make(n, p)
     with threadpool_limits(1):
-        solve(ArrayBlocks(X[:1000], y[:1000]), None, METHOD)
+        solve(ArrayData(X[:1000], y[:1000]), None, METHOD)
         started = time.perf_counter()
-        memory = solve(ArrayBlocks(X, y, n_threads=1), None, METHOD)
+        memory = solve(ArrayData(X, y, n_threads=1), None, METHOD)
         alone = time.perf_counter() - started
     console.print(f"in memory on one thread: {alone:.2f} s, {memory.problem.n_passes} passes\n")
     table = table_of(

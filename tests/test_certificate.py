@@ -8,16 +8,16 @@ import pytest
 from brute import least_in_space, least_objective, random_problem
 from peers import prove_by_scip
 
-from rectifit import Problem, certify, solve
+from rectifit import Problem, certify, routing, solve
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.box import Box
 from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
-from rectifit.certificate.reduction import reduce_rows
+from rectifit.certificate.presolve import reduce_rows
+from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Region, Relaxation, Start
 from rectifit.certificate.tighten import shrink_by_ellipsoid, shrink_by_tilts
 from rectifit.certificate.transfer import Transfer, first_transfer
 from rectifit.datasets import make_relu
-from rectifit.methods import proof
 from rectifit.solution import Stop
 
 pytestmark = pytest.mark.filterwarnings(
@@ -87,7 +87,7 @@ def test_against_the_arrangement_in_the_plane(seed, monkeypatch):
     certificate = certify_problem(problem)
     assert certificate.status == "optimal"
     assert_sound(problem, certificate, least)
-    monkeypatch.setattr(proof, "PLANE", 0)
+    monkeypatch.setattr(routing, "PLANE_COLUMNS", 0)
     assert_sound(problem, certify_problem(problem, time_limit=0.5), least)
     if problem.positive.sum() <= 12:
         assert least == pytest.approx(least_objective(problem), rel=1e-9)
@@ -242,7 +242,7 @@ def test_envelopes_are_convex_and_below(seed):
     draw = np.random.default_rng(seed)
     y = draw.normal(size=300)
     region, c = random_region(draw, y)
-    env = Relaxation(np.ones((300, 1)), y, np.eye(1), region, c).envelopes
+    env = Relaxation(Samples.from_rows(np.ones((300, 1)), y, np.eye(1)), region, c).envelopes
 
     def value(u):
         right, left = np.maximum(u - env.t, 0.0), np.maximum(env.a - u, 0.0)
@@ -269,13 +269,13 @@ def transferred(seed):
     kind = np.where(reduced.y > 0, FREE, CONVEX).astype(np.int8)
     region = Region(kind, np.full(n, -np.inf), np.full(n, np.inf))
     cutoff = reduced.value(solve(X, y, fit_intercept=False).objective) * 1.2
-    plain = Relaxation(reduced.Z, reduced.y, reduced.ridge, region, np.zeros(n))
+    plain = Relaxation(reduced.samples, region, np.zeros(n))
     base = plain.minimise(Start(np.zeros(q)))
     assert shrink_by_tilts(region, reduced.Z, plain, base, cutoff) >= 0
-    transfer = Transfer(reduced.Z, reduced.y, reduced.ridge, lambda _: None, lambda: False)
+    transfer = Transfer(reduced.samples, lambda _: None, lambda: False)
     ascent = transfer.ascend(region, first_transfer(region), base.start, cutoff, 0.05, 0.01, 8)
     assert not ascent.closed
-    relaxation = Relaxation(reduced.Z, reduced.y, reduced.ridge, region, ascent.c)
+    relaxation = Relaxation(reduced.samples, region, ascent.c)
     return reduced, region, relaxation, cutoff
 
 
@@ -284,8 +284,8 @@ def loss(reduced, b):
     return float(r @ r + b @ reduced.ridge @ b)
 
 
-def relaxed(relaxation, b):
-    env, c, y, u = relaxation.envelopes, relaxation.c, relaxation.y, relaxation.Z @ b
+def relaxed(reduced, relaxation, b):
+    env, c, y, u = relaxation.envelopes, relaxation.c, reduced.y, relaxation.Z @ b
     right, left = np.maximum(u - env.t, 0.0), np.maximum(env.a - u, 0.0)
     line = env.constant + env.slope * u + env.right * right**2 + env.jump * right + env.left * left**2
     on = relaxation.region.kind == ON
@@ -298,18 +298,18 @@ def test_the_relaxation_is_below_the_loss_convex_and_bounded(seed):
     draw = np.random.default_rng(seed)
     bound = relaxation.minimise(Start(np.zeros(reduced.Z.shape[1])))
     assert np.linalg.eigvalsh(relaxation.C).min() >= -1e-12
-    assert bound.value == pytest.approx(relaxed(relaxation, bound.b), rel=1e-8)
+    assert bound.value == pytest.approx(relaxed(reduced, relaxation, bound.b), rel=1e-8)
     inside = 0
     for _ in range(400):
         b = bound.b + draw.normal(size=bound.b.size) * draw.choice([0.01, 0.1, 0.3, 1.0])
         other = bound.b + draw.normal(size=bound.b.size) * draw.choice([0.1, 1.0])
-        middle = relaxed(relaxation, 0.5 * (b + other))
-        assert middle <= 0.5 * (relaxed(relaxation, b) + relaxed(relaxation, other)) + 1e-10
-        assert bound.value <= relaxed(relaxation, b) + 1e-12
+        middle = relaxed(reduced, relaxation, 0.5 * (b + other))
+        assert middle <= 0.5 * (relaxed(reduced, relaxation, b) + relaxed(reduced, relaxation, other)) + 1e-10
+        assert bound.value <= relaxed(reduced, relaxation, b) + 1e-12
         u = reduced.Z @ b
         if np.all((u >= region.l) & (u <= region.U)):
             inside += 1
-            assert relaxed(relaxation, b) <= loss(reduced, b) + 1e-10
+            assert relaxed(reduced, relaxation, b) <= loss(reduced, b) + 1e-10
     assert inside > 10
 
 

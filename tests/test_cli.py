@@ -16,7 +16,7 @@ from rectifit.cli.program import program
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.formatting import align, write_p
 from rectifit.model_file import read_model
-from rectifit.scale import open_parquet
+from rectifit.data import open_parquet
 from rectifit.solution import VerificationError
 
 

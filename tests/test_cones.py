@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 from brute import least_objective, random_problem
 
-from rectifit import Problem, certify, solve
+from rectifit import Problem, certify, routing, solve
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.cone_kernel import EMPTY, bound_parts
 from rectifit.certificate.cones import Cone, ConeSearch
 from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
-from rectifit.certificate.reduction import reduce_rows
+from rectifit.certificate.presolve import reduce_rows
+from rectifit.certificate.records import ConeBounds, ConeHalves, Samples
 from rectifit.certificate.relaxation import Start
 from rectifit.certificate.tighten import can_shrink
-from rectifit.methods import proof
 
 
 def search_of(Z, y, ridge, cutoff, n_nodes=2000):
@@ -48,7 +48,7 @@ def test_bounds_of_random_cones(seed, mix):
     Z = np.column_stack([draw.normal(size=(60, 3)), np.ones(60)]) / 8.0
     y = np.maximum(draw.normal(0.5, 1.0, size=60), -0.5)
     search = search_of(Z, y, np.zeros((4, 4)), np.inf)
-    Z = search.Z
+    Z = search.samples.Z
     for _ in range(20):
         axis, sign = int(draw.integers(4)), float(draw.choice([-1.0, 1.0]))
         low = draw.uniform(-1.0, 1.0, size=4)
@@ -105,7 +105,7 @@ def test_categories_are_faces(seed, monkeypatch):
     certificate = certify(X, y, best, target_gap=1e-2, time_limit=60)
     assert certificate.status == "optimal"
     assert sum(gone_into) > 0
-    monkeypatch.setattr(proof, "LOW_SIGNAL", 2.0)
+    monkeypatch.setattr(routing, "LOW_SIGNAL_SHARE", 2.0)
     by_signs = certify(X, y, best, target_gap=1e-2, time_limit=1)
     assert by_signs.lower_bound <= certificate.objective * (1 + 1e-9)
 
@@ -132,7 +132,7 @@ def tighten_checked(seed):
     Z = np.column_stack([draw.normal(size=(60, 2)), np.ones(60)]) / 8.0
     y = np.maximum(Z @ [4.0, -4.0, 2.0] + draw.normal(0.0, 0.5, size=60), -0.3)
     search = search_of(Z, y, np.zeros((3, 3)), np.inf)
-    Z, narrowed, settled = search.Z, 0, 0
+    Z, narrowed, settled = search.samples.Z, 0, 0
     best = np.linalg.solve(search._turn, np.linalg.lstsq(Z @ search._turn.T, y, rcond=None)[0])
     axis = int(np.argmax(np.abs(best)))
     sign = float(np.sign(best[axis]))
@@ -140,8 +140,7 @@ def tighten_checked(seed):
         ratio = best / (sign * best[axis])
         low, high = np.maximum(ratio - width, -1.0), np.minimum(ratio + width, 1.0)
         low[axis] = high[axis] = sign
-        lows, highs = np.stack([low, low]), np.stack([high, high])
-        kinds = np.stack([np.where(y > 0, FREE, CONVEX).astype(np.int8)] * 2)
+        kind = np.where(y > 0, FREE, CONVEX).astype(np.int8)
         split, other = (axis + 1) % 3, (axis + 2) % 3
         middle = 0.5 * (low[split] + high[split])
         directions = draw.uniform(low, high, size=(4000, 3))
@@ -150,15 +149,14 @@ def tighten_checked(seed):
         squares = np.maximum(np.square(fitted).sum(axis=1), 1e-300)
         losses = float(y @ y) - np.square(np.maximum(fitted @ y, 0.0)) / squares
         cutoff = float(np.quantile(losses, 0.03))
-        bounds, states, splits = np.empty(2), np.empty(2, np.int64), np.empty(2, np.int64)
-        bound_parts(
-            *(Z, np.ascontiguousarray(Z.T), y, np.zeros((3, 3)), axis, sign, split, cutoff),
-            *(lows, highs, kinds, np.stack([best, best]), bounds, states, splits),
-        )
+        halves = ConeHalves.of(axis, sign, split, low, high, kind, best)
+        _, _, _, lows, highs, kinds, _ = halves
+        found = ConeBounds(np.empty(2), np.empty(2, np.int64), np.empty(2, np.int64))
+        bound_parts(Samples.from_rows(Z, y, np.zeros((3, 3))), halves, cutoff, found)
         for e, side in enumerate((directions[:, split] <= middle, directions[:, split] >= middle)):
             better = side & (losses < cutoff)
-            assert bounds[e] <= losses[side].min() + 1e-9
-            if states[e] == EMPTY:
+            assert found.bounds[e] <= losses[side].min() + 1e-9
+            if found.states[e] == EMPTY:
                 assert not better.any()
                 continue
             assert np.all(directions[better] >= lows[e] - 1e-12)

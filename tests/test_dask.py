@@ -23,7 +23,7 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 pytest.importorskip("dask.bag")
 
-from rectifit.scale.dask import DaskBlocks  # noqa: E402 - needs dask
+from rectifit.data.dask import DaskData  # noqa: E402 - needs dask
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +56,8 @@ def test_arrays(data, chunks):
 
 def test_large_tasks_are_shared_and_summaries_merged_by_workers(data, monkeypatch):
     X, y, w, expected = data
-    monkeypatch.setattr("rectifit.scale.dask.LARGE", 0)
-    monkeypatch.setattr("rectifit.scale.dask.FAN_IN", 2)
+    monkeypatch.setattr("rectifit.data.dask.MAX_COPIED_BYTES", 0)
+    monkeypatch.setattr("rectifit.data.dask.FAN_IN", 2)
     found = solve(*(da.from_array(a, chunks=400) for a in (X, y)), "sorting+iterative", sample_weight=w)
     assert_same(found, expected)
 
@@ -208,7 +208,7 @@ def test_errors(data):
         solve(lazy, da.from_array(y[1:], chunks=1000))
     with pytest.raises(ValueError, match="X contains NaN"):
         solve(da.where(lazy > 2.0, np.nan, lazy), y)
-    with pytest.raises(ValueError, match="stage 'gd'; for data read in blocks"):
+    with pytest.raises(ValueError, match="which needs all rows in memory; this data is read in passes"):
         solve(lazy, y, "gd")
 
 
@@ -315,18 +315,18 @@ def test_cluster_that_loses_a_worker(monkeypatch, in_memory):
         distributed.wait(kept)
         # Outcomes that are here are sent to the chunks.
         kept = (kept[0], data[1]) if in_memory else kept
-        passes, reduce = [], DaskBlocks.reduce
+        passes, reduce = [], DaskData.reduce
 
         def reduce_and_kill(self, task, *, design=True):
             passes.append(type(task).__name__)
             # In the middle of the third look at the surrogates a worker is lost, with half of the data.
-            if passes.count("Sweep") == 3 and passes[-1] == "Sweep":
+            if passes.count("SweepTask") == 3 and passes[-1] == "SweepTask":
                 Timer(0.02, os.kill, (min(before), signal.SIGKILL)).start()
             return reduce(self, task, design=design)
 
-        monkeypatch.setattr(DaskBlocks, "reduce", reduce_and_kill)
+        monkeypatch.setattr(DaskData, "reduce", reduce_and_kill)
         found = ReLURegressor("sorting+iterative").fit(*kept)
         assert_same(found.solution_, memory.solution_)
         assert found.score(*kept) == pytest.approx(memory.score(*data), rel=1e-12)
         assert min(before) not in client.run(os.getpid).values()
-    assert passes.count("Sweep") > 3
+    assert passes.count("SweepTask") > 3

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from rectifit import ReLURegressor, solve
-from rectifit.scale import ArrayBlocks, open_parquet
+from rectifit.data import ArrayData, open_parquet
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(150, 4))
@@ -78,11 +78,11 @@ def test_float32_is_kept_and_computed_in_float64():
     assert model.objective_ == pytest.approx(ReLURegressor().fit(X, y).objective_, rel=1e-5)
 
 
-def test_blocks_are_scored_in_blocks(tmp_path):
+def test_data_read_in_passes_is_scored_in_a_pass(tmp_path):
     w = rng.exponential(size=150)
-    model = ReLURegressor("iterative").fit(ArrayBlocks(X, y, w, block_rows=40), None)
-    blocks = ArrayBlocks(X, y, w, block_rows=70)
-    assert model.score(blocks, None) == pytest.approx(model.score(X, y, sample_weight=w), rel=1e-12)
+    model = ReLURegressor("iterative").fit(ArrayData(X, y, w, block_rows=40), None)
+    data = ArrayData(X, y, w, block_rows=70)
+    assert model.score(data, None) == pytest.approx(model.score(X, y, sample_weight=w), rel=1e-12)
     pl.DataFrame(X, schema=list("abcd")).with_columns(y=y).write_parquet(tmp_path / "rows.parquet")
     parquet = open_parquet(tmp_path / "rows.parquet", target="y")
     assert model.score(parquet, None) == pytest.approx(model.score(X, y), rel=1e-12)
@@ -92,11 +92,11 @@ def test_blocks_are_scored_in_blocks(tmp_path):
     with pytest.raises(ValueError, match="X has the columns b, a, c, d; the fit has a, b, c, d"):
         model.score(turned, None)
     with pytest.raises(ValueError, match="X has 2 columns; the fit has 4"):
-        model.score(ArrayBlocks(X[:, :2], y), None)
+        model.score(ArrayData(X[:, :2], y), None)
     # Names of an earlier fit do not stay.
-    assert not hasattr(model.fit(blocks, None), "feature_names_in_")
+    assert not hasattr(model.fit(data, None), "feature_names_in_")
     with pytest.warns(UndefinedMetricWarning, match="less than two samples"):
-        assert np.isnan(model.score(ArrayBlocks(X[:1], y[:1]), None))
+        assert np.isnan(model.score(ArrayData(X[:1], y[:1]), None))
 
 
 def test_pipelines_and_searches():

@@ -11,8 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from rectifit import Problem, ReLURegressor, certify, solve
-from rectifit.methods import floor as floors
-from rectifit.methods.floor import FloorPoint, best_floor, descend
+from rectifit.methods import estimate_floor as floors
+from rectifit.methods.estimate_floor import FloorPoint, best_floor, descend
 from rectifit.solution import Stop, VerificationError
 
 rng = np.random.default_rng(0)

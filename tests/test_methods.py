@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rectifit import Problem, ReLURegressor, solve
 from rectifit.datasets import make_relu
-from rectifit.methods import STAGES
+from rectifit.methods.stages import STAGES
 from rectifit.methods.gd import MAX_BACKTRACKS
 from rectifit.methods.sorting import split_sets
 from rectifit.solution import Stop

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from rectifit.scale import ArrayBlocks
-from rectifit.scale import ranks as block_ranks
-from rectifit.scale.ranks import find_cuts
+from rectifit.data import ArrayData, ranks
+from rectifit.data.ranks import find_cuts
 
 KINDS = {
     "normal": lambda rng, n: rng.standard_normal(n),
@@ -14,12 +13,12 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("few", [1, 5, 4096])
-@pytest.mark.parametrize("digit", [2, 13])
+@pytest.mark.parametrize("max_members", [1, 5, 4096])
+@pytest.mark.parametrize("bin_bits", [2, 13])
 @pytest.mark.parametrize("kind", KINDS)
-def test_cuts_are_those_of_sorted_samples(kind, digit, few, monkeypatch):
-    monkeypatch.setattr(block_ranks, "FEW", few)
-    monkeypatch.setattr(block_ranks, "DIGIT", digit)
+def test_cuts_are_those_of_sorted_samples(kind, bin_bits, max_members, monkeypatch):
+    monkeypatch.setattr(ranks, "MAX_MEMBERS", max_members)
+    monkeypatch.setattr(ranks, "BIN_BITS", bin_bits)
     rng = np.random.default_rng(0)
     n = 500
     y = KINDS[kind](rng, n)
@@ -29,11 +28,11 @@ def test_cuts_are_those_of_sorted_samples(kind, digit, few, monkeypatch):
         order = np.lexsort((np.arange(n), v))
         order = order[v[order] > 0.0]
         m = order.size
-        blocks = ArrayBlocks(np.ones((n, 1)), y, weights, block_rows=77)
+        data = ArrayData(np.ones((n, 1)), y, weights, block_rows=77)
         sought = sorted({0, 1, m // 3, m // 2, m - 2, m - 1})
         # A good sample, one that misleads, and none.
         for sample in (np.sort(v[order[:: m // 50 or 1]]), v[order[:3]], v[order[-3:]], np.empty(0)):
-            cuts = find_cuts(lambda task, b=blocks: b.reduce(task, design=False), sought, n, m, sample)
+            cuts = find_cuts(lambda task, d=data: d.reduce(task, design=False), sought, n, m, sample)
             for rank, cut in zip(sought, cuts, strict=True):
                 active = (v > cut.value) | ((v == cut.value) & (np.arange(n) >= cut.first))
                 np.testing.assert_array_equal(np.flatnonzero(active), np.sort(order[rank:]))
@@ -42,11 +41,11 @@ def test_cuts_are_those_of_sorted_samples(kind, digit, few, monkeypatch):
 def test_a_good_sample_saves_passes():
     rng = np.random.default_rng(1)
     y = rng.standard_normal(200_000)
-    blocks, passes = ArrayBlocks(np.ones((y.size, 1)), y), []
+    data, passes = ArrayData(np.ones((y.size, 1)), y), []
 
     def reduce(task):
         passes.append(task)
-        return blocks.reduce(task, design=False)
+        return data.reduce(task, design=False)
 
     m = int((y > 0.0).sum())
     some = np.sort(y[:5000][y[:5000] > 0.0])

@@ -170,8 +170,8 @@ def test_what_is_shown_is_computed_before(monkeypatch):
 
     for name in ("SurrogateSolver", "split_sets", "find_obstacle"):
         monkeypatch.setattr(f"rectifit.report.contents.{name}", refuse)
-    monkeypatch.setattr("rectifit.problem.Problem.objective", refuse)
-    monkeypatch.setattr("rectifit.problem.Problem.preactivation", refuse)
+    monkeypatch.setattr("rectifit.data.problem.Problem.objective", refuse)
+    monkeypatch.setattr("rectifit.data.problem.Problem.preactivation", refuse)
     assert render(data).render().count("<img") == N_PICTURES
 
 

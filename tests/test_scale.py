@@ -5,16 +5,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from rectifit import Problem, ReLURegressor, SurrogateSolver, solve
+from rectifit import Problem, ReLURegressor, SurrogateSolver, routing, solve
+from rectifit.active import ALL, NONE, Sign
+from rectifit.data import ArrayData, Data, open_parquet
+from rectifit.data.sampling import hash_rows
 from rectifit.datasets import make_relu
-from rectifit.methods.sorting import split_sets
-from rectifit.scale import ArrayBlocks, BlockProblem, Blocks, BlockSolver, foresight, open_parquet
-from rectifit.scale import problem as block_problem
-from rectifit.scale import solve as block_solve
-from rectifit.scale import solver as block_solver
-from rectifit.scale.methods import ALL, NONE, split_rules
-from rectifit.scale.sweep import Above, Probe
 from rectifit.solution import VerificationError
+from rectifit.surrogate import near_far, passes, sample_model
+from rectifit.surrogate.near_far import NearFar
+from rectifit.surrogate.pass_engine import PassEngine
+from rectifit.surrogate.passes import PassReader
+from rectifit.surrogate.rows_engine import RowsEngine
+from rectifit.surrogate.sweep import Probe
 
 # The zero function is a dead end of some random data, and warned about.
 pytestmark = pytest.mark.filterwarnings("ignore:.*dead neuron")
@@ -23,10 +25,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*dead neuron")
 @pytest.fixture
 def tight(monkeypatch):
     """So few near rows and so small a sample that small data takes many rounds of both kinds of steps."""
-    monkeypatch.setattr(foresight, "NEAR_LEAST", 6)
-    monkeypatch.setattr(Blocks, "near_factor", 1)
-    monkeypatch.setattr(block_problem, "SAMPLE_FACTOR", 3)
-    monkeypatch.setattr(block_problem, "SAMPLE_LEAST", 20)
+    monkeypatch.setattr(sample_model, "MIN_NEAR_ROWS", 6)
+    monkeypatch.setattr(Data, "near_factor", 1)
+    monkeypatch.setattr(passes, "SAMPLE_FACTOR", 3)
+    monkeypatch.setattr(passes, "MIN_SAMPLE_ROWS", 20)
 
 
 def make(seed):
@@ -44,30 +46,41 @@ def make(seed):
     return X, y, w, {"fit_intercept": bool(seed % 3 == 1), "alpha": [0.0, 0.0, 0.3][seed % 3]}
 
 
-def as_blocks(X, y, w, seed):
-    return ArrayBlocks(X, y, w, block_rows=7 + seed % 50, n_threads=1 + seed % 2)
+def in_passes(X, y, w, seed):
+    return ArrayData(X, y, w, block_rows=7 + seed % 50, n_threads=1 + seed % 2)
 
 
-def assert_same(blocks, memory):
+def solve_splits(engine):
+    """The surrogates of ten splits, without the empty one, and where a `NearFar` ends."""
+    reader, sets = engine.reader, [active for active in engine.split_sets(10) if active != NONE]
+    return sets, NearFar(reader).solve(sets, reader.model.first_starts(sets, reader.least_squares()))
+
+
+def split_masks(problem):
+    """The active sets of ten splits of data in memory, as masks."""
+    return [active.mask for active in RowsEngine(problem).split_sets(10)]
+
+
+def assert_same(found, memory):
     """Equal objectives; a dead fit is rounding noise, whose direction decides what follows it."""
     scale = memory.certificate.null_objective
-    assert blocks.surrogate_objective <= memory.surrogate_objective + 1e-10 * scale
-    assert abs(blocks.objective - memory.objective) <= 1e-8 * memory.objective + 1e-13 * scale
-    blocks.verify()
+    assert found.surrogate_objective <= memory.surrogate_objective + 1e-10 * scale
+    assert abs(found.objective - memory.objective) <= 1e-8 * memory.objective + 1e-13 * scale
+    found.verify()
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_sorting_is_the_same(seed):
     X, y, w, options = make(seed)
     memory = solve(X, y, "sorting", sample_weight=w, **options)
-    assert_same(solve(as_blocks(X, y, w, seed), None, "sorting", **options), memory)
+    assert_same(solve(in_passes(X, y, w, seed), None, "sorting", **options), memory)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_sorting_and_iterative_are_the_same(seed):
     X, y, w, options = make(seed)
     memory = solve(X, y, "sorting+iterative", sample_weight=w, **options)
-    found = solve(as_blocks(X, y, w, seed), None, "sorting+iterative", **options)
+    found = solve(in_passes(X, y, w, seed), None, "sorting+iterative", **options)
     if min(row.objective for row in memory.trace[:11]) < (1.0 - 1e-9) * memory.certificate.null_objective:
         assert_same(found, memory)
         # Samples without weight have no part in anything here, but change sides in memory.
@@ -81,7 +94,7 @@ def test_sorting_and_iterative_are_the_same(seed):
 def test_many_rounds_end_at_the_same_minima(seed):
     X, y, w, options = make(seed)
     memory = solve(X, y, "sorting", sample_weight=w, **options)
-    assert_same(solve(as_blocks(X, y, w, seed), None, "sorting", **options), memory)
+    assert_same(solve(in_passes(X, y, w, seed), None, "sorting", **options), memory)
 
 
 @pytest.mark.usefixtures("tight")
@@ -89,35 +102,32 @@ def test_many_rounds_end_at_the_same_minima(seed):
 def test_every_surrogate_is_minimised_and_bounded(seed):
     X, y, *_ = make_relu(400, 5, noise=0.5, design="gaussian", random_state=seed)
     memory = Problem.from_data(X, y)
-    problem = BlockProblem(ArrayBlocks(X, y, block_rows=60))
-    solver, exact = BlockSolver(problem), SurrogateSolver(memory)
-    rules = [rule for rule in split_rules(problem, 10) if rule != NONE]
-    found = solver.solve(rules, solver.foresight.starts(rules))
-    scale = problem.frame.scale**2
-    for active, one in zip(split_sets(memory, 10), found, strict=False):
+    engine, exact = PassEngine(Problem(ArrayData(X, y, block_rows=60))), SurrogateSolver(memory)
+    coordinates = engine.reader.coordinates
+    scale = coordinates.scale**2
+    for active, one in zip(split_masks(memory), solve_splits(engine)[1], strict=False):
         expected = exact.solve(active)
         assert one.converged
-        assert abs(one.value * scale - expected.value) <= 1e-9 * expected.value
-        assert (one.value - one.loss) * scale <= expected.value * (1.0 + 1e-12)
+        assert abs(one.at.value * scale - expected.value) <= 1e-9 * expected.value
+        assert (one.at.value - one.loss) * scale <= expected.value * (1.0 + 1e-12)
         assert one.loss * scale <= 1e-9 * expected.value
-        beta, intercept = problem.frame.coefficients(one.gamma)
+        beta, intercept = coordinates.coefficients(one.at.gamma)
         np.testing.assert_allclose(beta, expected.beta, atol=1e-7)
-        assert memory.objective(beta, intercept) == pytest.approx(one.objective * scale, rel=1e-10)
+        assert memory.objective(beta, intercept) == pytest.approx(one.at.objective * scale, rel=1e-10)
 
 
 def test_bound_holds_at_every_turn(monkeypatch):
     # Cut off after one turn, before anything has converged, the bound is still below the minimum.
-    monkeypatch.setattr(block_solver, "MAX_TURNS", 1)
+    monkeypatch.setattr(near_far, "MAX_TURNS", 1)
     X, y, *_ = make_relu(6000, 4, noise=0.5, design="gaussian", random_state=0)
-    problem = BlockProblem(ArrayBlocks(X, y))
-    solver = BlockSolver(problem)
-    start = solver.foresight.starts([ALL])[0]
-    one = solver.solve([ALL], [start._replace(gamma=1.1 * start.gamma)])[0]
+    reader = PassReader(Problem(ArrayData(X, y)))
+    (start,) = reader.model.first_starts([ALL], reader.least_squares())
+    (one,) = NearFar(reader).solve([ALL], [start._replace(gamma=1.1 * start.gamma)])
     least = SurrogateSolver(Problem.from_data(X, y)).solve(y > 0)
-    scale = problem.frame.scale**2
+    scale = reader.coordinates.scale**2
     assert not one.converged
-    assert (one.value - one.loss) * scale <= least.value
-    assert one.value * scale > least.value
+    assert (one.at.value - one.loss) * scale <= least.value
+    assert one.at.value * scale > least.value
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -126,19 +136,20 @@ def test_cuts_are_those_of_sorting(seed):
     y, X = np.tile(y, 3), np.tile(X, (3, 1))
     w = None if w is None else np.tile(w, 3)
     memory = Problem.from_data(X, y, sample_weight=w)
-    problem = BlockProblem(ArrayBlocks(X, y, w, block_rows=11))
+    engine = PassEngine(Problem(ArrayData(X, y, w, block_rows=11)))
     v = memory.root_weight * memory.y
     weighted = memory.root_weight > 0.0
-    for active, rule in zip(split_sets(memory, 10), split_rules(problem, 10), strict=True):
-        tied = (v == rule.value) & (np.arange(v.size) >= rule.first)
-        found = ((v > rule.value) | tied) & (v > 0.0)
+    for active, cut in zip(split_masks(memory), engine.split_sets(10), strict=True):
+        tied = (v == cut.value) & (np.arange(v.size) >= cut.first)
+        found = ((v > cut.value) | tied) & (v > 0.0)
         np.testing.assert_array_equal(found[weighted], active[weighted])
+        np.testing.assert_array_equal(memory.data.mask_of(cut), found)
 
 
 def test_same_answer_with_blocks_of_any_size_and_any_threads():
     X, y, *_ = make_relu(3000, 6, noise=0.4, random_state=1)
     fits = [
-        solve(ArrayBlocks(X, y, block_rows=rows, n_threads=threads), None, "sorting+iterative")
+        solve(ArrayData(X, y, block_rows=rows, n_threads=threads), None, "sorting+iterative")
         for rows, threads in ((3000, 1), (100, 2), (1, 3))
     ]
     for fit in fits[1:]:
@@ -149,16 +160,41 @@ def test_same_answer_with_blocks_of_any_size_and_any_threads():
 def test_weights_are_repeated_rows():
     X, y, *_ = make_relu(500, 4, noise=0.4, random_state=2)
     w = np.random.default_rng(0).integers(1, 4, y.size)
-    weighted = solve(ArrayBlocks(X, y, w), None, "iterative")
-    repeated = solve(ArrayBlocks(np.repeat(X, w, axis=0), np.repeat(y, w)), None, "iterative")
+    weighted = solve(ArrayData(X, y, w), None, "iterative")
+    repeated = solve(ArrayData(np.repeat(X, w, axis=0), np.repeat(y, w)), None, "iterative")
     assert weighted.objective == pytest.approx(repeated.objective, rel=1e-9)
 
 
-def test_auto_is_at_least_as_good_as_sorting_and_iterative():
+@pytest.mark.parametrize("method", ["auto", "multistart"])
+def test_a_search_is_at_least_as_good_as_sorting_and_iterative(method):
     X, y, *_ = make_relu(2000, 5, noise=0.8, random_state=3)
-    auto, plain = (solve(ArrayBlocks(X, y), None, method) for method in ("auto", "sorting+iterative"))
-    assert auto.objective <= plain.objective * (1.0 + 1e-9)
-    assert auto.certificate.status in ("bound_only", "optimal")
+    found, plain = (solve(ArrayData(X, y), None, name) for name in (method, "sorting+iterative"))
+    assert found.objective <= plain.objective * (1.0 + 1e-9)
+    assert found.certificate.status in ("bound_only", "optimal")
+    found.verify()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_auto_is_the_same(seed):
+    X, y, w, options = make(seed)
+    memory = solve(X, y, sample_weight=w, **options)
+    found = solve(in_passes(X, y, w, seed), None, **options)
+    scale = memory.certificate.null_objective
+    assert abs(found.objective - memory.objective) <= 1e-8 * memory.objective + 1e-13 * scale
+    found.verify()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_multistart_is_at_least_as_good_as_sorting_and_iterative(seed):
+    X, y, w, options = make(seed)
+    found, plain = (
+        solve(in_passes(X, y, w, seed), None, method, **options)
+        for method in ("multistart", "sorting+iterative")
+    )
+    slack = 1e-13 * plain.certificate.null_objective
+    assert found.objective <= plain.objective * (1.0 + 1e-9) + slack
+    assert found.n_surrogates > plain.n_surrogates
+    found.verify()
 
 
 def test_dead_data_is_settled():
@@ -167,7 +203,7 @@ def test_dead_data_is_settled():
     X = rng.standard_normal((20_000, 2))
     y = np.where(rng.random(20_000) < 0.02, 0.1, -1.0)
     with pytest.warns(UserWarning, match="dead neuron"):
-        found = solve(ArrayBlocks(X, y), None, "sorting", fit_intercept=False)
+        found = solve(ArrayData(X, y), None, "sorting", fit_intercept=False)
     assert found.objective == pytest.approx(float(y @ y), rel=1e-9)
     assert found.surrogate.value - found.surrogate.dual_bound <= 1e-8 * found.surrogate.value
 
@@ -177,7 +213,7 @@ def test_dead_sorting_is_followed_from_least_squares():
     X = rng.integers(-1, 2, (5000, 2)).astype(float)
     y = np.maximum(X @ [0.3, 0.4], 0.0) + 2.0 * rng.standard_normal(5000)
     dead, followed, plain = (
-        solve(ArrayBlocks(X, y), None, method, fit_intercept=False)
+        solve(ArrayData(X, y), None, method, fit_intercept=False)
         for method in ("sorting", "sorting+iterative", "iterative")
     )
     assert dead.objective == pytest.approx(float(y @ y), rel=1e-12)
@@ -193,12 +229,12 @@ def test_extreme_scales_and_dependent_columns(dependent):
         X = np.column_stack([X, X[:, 1] + 1e-9 * rng.standard_normal(300), X[:, 1]])
     y = np.maximum(X[:, 0] * 1e120 - X[:, 1], 0.0) + 0.1 * rng.standard_normal(300)
     memory = solve(X, y, "sorting")
-    assert_same(solve(ArrayBlocks(X, y, block_rows=70), None, "sorting"), memory)
+    assert_same(solve(ArrayData(X, y, block_rows=70), None, "sorting"), memory)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_mapped_file_is_read_in_blocks(tmp_path, dtype, monkeypatch):
-    monkeypatch.setattr(block_solve, "MAPPED", 1)
+def test_mapped_file_is_read_in_passes(tmp_path, dtype, monkeypatch):
+    monkeypatch.setattr(routing, "MAPPED_BYTES", 1)
     X, y, *_ = make_relu(2000, 4, noise=0.3, design="gaussian", random_state=4)
     np.save(tmp_path / "X.npy", X.astype(dtype))
     np.save(tmp_path / "y.npy", y)
@@ -221,10 +257,10 @@ def test_parquet(tmp_path):
     table = pl.DataFrame({"b": X[:, 0], "a": X[:, 1], "y": y, "c": X[:, 2], "w": w})
     table[:2000].write_parquet(tmp_path / "1.parquet", row_group_size=700)
     table[2000:].write_parquet(tmp_path / "2.parquet", row_group_size=500)
-    blocks = open_parquet(tmp_path / "*.parquet", target="y", weights="w")
-    assert (blocks.n_samples, blocks.feature_names) == (3000, ("b", "a", "c"))
+    data = open_parquet(tmp_path / "*.parquet", target="y", weights="w")
+    assert (data.n_samples, data.feature_names) == (3000, ("b", "a", "c"))
     memory = solve(X, y, "sorting+iterative", sample_weight=w)
-    assert_same(solve(blocks, None, "sorting+iterative"), memory)
+    assert_same(solve(data, None, "sorting+iterative"), memory)
     model = ReLURegressor("sorting").fit(
         open_parquet([tmp_path / "1.parquet"], target="y", features=["a", "c"]), None
     )
@@ -248,41 +284,51 @@ def test_parquet_errors_name_the_column(tmp_path):
 
 def test_errors():
     X, y = np.ones((4, 2)), np.ones(4)
-    with pytest.raises(ValueError, match="stage 'exact'; for data read in blocks"):
-        solve(ArrayBlocks(X, y), None, "sorting+exact")
     with pytest.raises(ValueError, match="must be None"):
-        solve(ArrayBlocks(X, y), y)
+        solve(ArrayData(X, y), y)
     with pytest.raises(ValueError, match="X contains NaN"):
-        solve(ArrayBlocks(np.full((4, 2), np.nan), y), None)
+        solve(ArrayData(np.full((4, 2), np.nan), y), None)
     with pytest.raises(ValueError, match="y contains an infinite value"):
-        solve(ArrayBlocks(X, np.full(4, np.inf)), None)
+        solve(ArrayData(X, np.full(4, np.inf)), None)
     with pytest.raises(ValueError, match="negative entry"):
-        solve(ArrayBlocks(X, y, -y), None)
+        solve(ArrayData(X, y, -y), None)
     with pytest.raises(ValueError, match="zero everywhere"):
-        solve(ArrayBlocks(X, y, 0 * y), None)
-    with pytest.raises(ValueError, match="floor is 'estimate'; for data read in blocks it must be a number"):
-        solve(ArrayBlocks(X, y), None, floor="estimate")
+        solve(ArrayData(X, y, 0 * y), None)
+    with pytest.raises(ValueError, match="floor is 'estimate', which needs all rows in memory"):
+        solve(ArrayData(X, y), None, floor="estimate")
     with pytest.raises(ValueError, match=r"floor is 1\.0; with fit_intercept=False it must be 0"):
-        solve(ArrayBlocks(X, y), None, floor=1.0, fit_intercept=False)
+        solve(ArrayData(X, y), None, floor=1.0, fit_intercept=False)
     with pytest.raises(ValueError, match="floor is inf; it must be finite"):
-        solve(ArrayBlocks(X, y), None, floor=np.inf)
+        solve(ArrayData(X, y), None, floor=np.inf)
     with pytest.raises(TypeError, match="floor is None; it must be a number or 'estimate'"):
-        solve(ArrayBlocks(X, y), None, floor=None)
+        solve(ArrayData(X, y), None, floor=None)
     with pytest.raises(ValueError, match="y has 3 entries but X has 4 rows"):
-        ArrayBlocks(X, y[:3])
+        ArrayData(X, y[:3])
+
+
+@pytest.mark.parametrize("stage", ["approximation", "exact", "gd", "sgd"])
+def test_stages_that_need_all_rows_are_refused(stage):
+    X, y, *_ = make_relu(50, 2, noise=0.3, random_state=0)
+    for method in (stage, f"sorting+{stage}"):
+        with pytest.raises(ValueError, match=f"'{stage}'") as refused:
+            solve(ArrayData(X, y), None, method)
+        sentence = str(refused.value)
+        assert "all rows in memory" in sentence.replace("\n", " ")
+        assert "read in passes" in sentence
+        assert ". " not in sentence
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_large_arrays_are_fitted_in_blocks(seed, monkeypatch):
+def test_large_arrays_are_fitted_in_passes(seed, monkeypatch):
     X, y, w, options = make(seed)
     memory = solve(X, y, "sorting+iterative", sample_weight=w, **options)
-    monkeypatch.setattr(block_solve, "LARGE", 1)
-    monkeypatch.setattr(block_solve, "ROWS", 1)
-    monkeypatch.setattr(block_solve, "ROWS_PER_COLUMN", 0)
+    monkeypatch.setattr(routing, "LARGE_ENTRIES", 1)
+    monkeypatch.setattr(routing, "MANY_ROWS", 1)
+    monkeypatch.setattr(routing, "MANY_ROWS_PER_COLUMN", 0)
     found = solve(X, y, "sorting+iterative", sample_weight=w, **options)
-    # The solution has its data and masks, like any other.
-    assert isinstance(found.problem, Problem)
-    assert found.surrogate.active.shape == y.shape
+    # The solution has its data, and masks of active sets, like any other.
+    assert found.problem.data.in_memory
+    assert found.problem.data.mask_of(found.surrogate.active).shape == y.shape
     assert_same(found, memory)
     model = ReLURegressor("sorting+iterative", **options).fit(X, y, sample_weight=w)
     assert model.active_.shape == y.shape
@@ -296,11 +342,11 @@ def test_known_floors(seed, floor):
     X, y, w, options = make(seed)
     assert options["fit_intercept"]
     memory = solve(X, y + floor, "sorting", sample_weight=w, floor=floor, **options)
-    found = solve(as_blocks(X, y + floor, w, seed), None, "sorting", floor=floor, **options)
+    found = solve(in_passes(X, y + floor, w, seed), None, "sorting", floor=floor, **options)
     assert found.floor == floor
     assert_same(found, memory)
     # From a fit, its intercept as it is.
-    again = solve(as_blocks(X, y + floor, w, seed), None, "iterative", floor=floor, start=found, **options)
+    again = solve(in_passes(X, y + floor, w, seed), None, "iterative", floor=floor, start=found, **options)
     assert again.objective <= found.objective * (1.0 + 1e-9) + 1e-13 * found.certificate.null_objective
     again.verify()
 
@@ -308,8 +354,8 @@ def test_known_floors(seed, floor):
 def test_a_known_floor_shifts_the_fit():
     """max(f, u) - y = max(0, u - f) - (y - f): the same fit, f higher."""
     X, y, *_ = make_relu(500, 3, noise=0.3, random_state=1)
-    plain = solve(ArrayBlocks(X, y, block_rows=90), None, "sorting+iterative")
-    high = solve(ArrayBlocks(X, y + 5.0, block_rows=90), None, "sorting+iterative", floor=5.0)
+    plain = solve(ArrayData(X, y, block_rows=90), None, "sorting+iterative")
+    high = solve(ArrayData(X, y + 5.0, block_rows=90), None, "sorting+iterative", floor=5.0)
     np.testing.assert_allclose(high.beta, plain.beta, rtol=1e-9)
     assert high.intercept == pytest.approx(plain.intercept + 5.0, rel=1e-9)
     assert high.objective == pytest.approx(plain.objective, rel=1e-9)
@@ -320,9 +366,9 @@ def test_a_known_floor_shifts_the_fit():
 def test_known_floors_of_large_arrays(monkeypatch):
     X, y, *_ = make_relu(500, 3, noise=0.3, random_state=1)
     memory = solve(X, y, "sorting+iterative", floor=0.5)
-    monkeypatch.setattr(block_solve, "LARGE", 1)
-    monkeypatch.setattr(block_solve, "ROWS", 1)
-    monkeypatch.setattr(block_solve, "ROWS_PER_COLUMN", 0)
+    monkeypatch.setattr(routing, "LARGE_ENTRIES", 1)
+    monkeypatch.setattr(routing, "MANY_ROWS", 1)
+    monkeypatch.setattr(routing, "MANY_ROWS_PER_COLUMN", 0)
     found = solve(X, y, "sorting+iterative", floor=0.5)
     assert found.trace != memory.trace
     assert found.floor == 0.5
@@ -333,9 +379,9 @@ def test_known_floors_of_large_arrays(monkeypatch):
 def test_start_and_time_limit():
     X, y, *_ = make_relu(3000, 5, noise=0.3, random_state=6)
     good = solve(X, y, "sorting+iterative")
-    again = solve(ArrayBlocks(X, y), None, "iterative", start=good)
+    again = solve(ArrayData(X, y), None, "iterative", start=good)
     assert again.objective <= good.objective * (1.0 + 1e-12)
-    stopped = solve(ArrayBlocks(X, y), None, "sorting+iterative", start=good, time_limit=1e-9)
+    stopped = solve(ArrayData(X, y), None, "sorting+iterative", start=good, time_limit=1e-9)
     assert stopped.stopped.name == "TIME_LIMIT"
     assert stopped.objective == pytest.approx(good.objective, rel=1e-12)
 
@@ -343,15 +389,15 @@ def test_start_and_time_limit():
 def test_time_runs_out_within_a_solve(monkeypatch):
     X, y, *_ = make_relu(3000, 5, noise=0.3, random_state=6)
     now, perf_counter = [0.0], time.perf_counter
-    monkeypatch.setattr("rectifit.methods.search.time.perf_counter", lambda: perf_counter() + now[0])
-    sweep = BlockProblem.sweep
+    monkeypatch.setattr("rectifit.clock.time.perf_counter", lambda: perf_counter() + now[0])
+    sweep = PassReader.sweep
 
     def late(self, *arguments, **options):
         now[0] += 1000.0
         return sweep(self, *arguments, **options)
 
-    monkeypatch.setattr(BlockProblem, "sweep", late)
-    stopped = solve(ArrayBlocks(X, y), None, "sorting", time_limit=500.0)
+    monkeypatch.setattr(PassReader, "sweep", late)
+    stopped = solve(ArrayData(X, y), None, "sorting", time_limit=500.0)
     # The points of the one pass that was made count.
     assert stopped.stopped.name == "TIME_LIMIT"
     assert stopped.objective < 0.5 * stopped.certificate.null_objective
@@ -359,71 +405,75 @@ def test_time_runs_out_within_a_solve(monkeypatch):
 
 def test_verify_reads_the_data_again():
     X, y, *_ = make_relu(500, 3, noise=0.3, random_state=7)
-    fit = solve(ArrayBlocks(X, y), None, "sorting+iterative")
+    fit = solve(ArrayData(X, y), None, "sorting+iterative")
     fit.verify()
     X[:100] *= 2.0
     with pytest.raises(VerificationError, match="the objective is"):
         fit.verify()
 
 
-def test_rule_of_a_point_counts_what_changed():
+def test_fingerprints_say_whether_an_active_set_changed():
     X, y, *_ = make_relu(300, 3, noise=0.5, design="gaussian", random_state=8)
-    problem = BlockProblem(ArrayBlocks(X, y, block_rows=37))
-    solver = BlockSolver(problem)
-    here = problem.least_squares()
-    rule = Above(here, 0.0)
-    one = solver.solve([rule], [solver.foresight.starts([ALL])[0]])[0]
-    u0, u1 = (
-        X @ beta + intercept for beta, intercept in (problem.frame.coefficients(g) for g in (here, one.gamma))
-    )
-    assert one.n_changed == int((((u0 > 0) != (u1 > 0)) & (y > 0)).sum())
+    engine = PassEngine(Problem(ArrayData(X, y, block_rows=37)))
+    here = engine.reader.least_squares()
+    point = engine.reader.coordinates.coefficients(here)
+    u, changed = X @ point[0] + point[1], []
+    numbers = hash_rows(np.arange(y.size))
+    for _ in range(20):
+        active = Sign(*point, 0.0, here)
+        (minimum,) = engine.minimise([active], follow=True)
+        here, point = minimum.point.at.gamma, (minimum.point.beta, minimum.point.intercept)
+        before, u = u, X @ point[0] + point[1]
+        masks = [(values > 0) & (y > 0) for values in (before, u)]
+        assert minimum.point.at.fingerprints == tuple(int(numbers[mask].sum()) for mask in masks)
+        changed.append(int((masks[0] != masks[1]).sum()))
+        assert minimum.repeats == (changed[-1] == 0)
+    assert changed[0] > 0 == changed[-1]
 
 
-def test_rows_that_lie_across_the_words_are_copied_not_refused():
+def test_unaligned_rows_are_copied_not_refused():
     X, y, *_ = make_relu(400, 3, noise=0.3, random_state=9)
     raw = np.zeros(X.nbytes + 1, dtype=np.uint8)
     crooked = raw[1:].view(np.float64).reshape(X.shape)
     crooked[...] = X
     assert not crooked.flags.aligned
-    straight, found = (solve(ArrayBlocks(A, y), None, "sorting+iterative") for A in (X, crooked))
+    straight, found = (solve(ArrayData(A, y), None, "sorting+iterative") for A in (X, crooked))
     assert found.objective == straight.objective
 
 
 def test_rows_are_not_brought_back_where_the_sample_says_they_are_too_many():
     X, y, *_ = make_relu(40_000, 3, noise=0.5, design="gaussian", random_state=0)
-    problem = BlockProblem(ArrayBlocks(X, y))
-    ahead = foresight.Foresight(problem)
-    start = ahead.starts([ALL])[0]
-    few, many = (ahead.aim(ALL, start._replace(reach=reach), 0) for reach in (0.0, 1.0))
+    reader = PassReader(Problem(ArrayData(X, y)))
+    (start,) = reader.model.first_starts([ALL], reader.least_squares())
+    few, many = (reader.model.target(ALL, start.gamma, reach, 0) for reach in (0.0, 1.0))
     assert few.cap > 0 == many.cap
     assert many.width == 2.0
-    for aim in (few, many):
-        n_near = int(problem.sweep([Probe(start.gamma, ALL, *aim)]).n_near[0])
-        assert (n_near > few.cap) == (aim is many)
+    for target in (few, many):
+        n_near = int(reader.sweep([Probe(start.gamma, ALL, *target)]).n_near[0])
+        assert (n_near > few.cap) == (target is many)
 
 
-def test_a_frame_travels_light_and_arrives_whole():
+def test_coordinates_travel_light_and_arrive_whole():
     X, y, *_ = make_relu(300, 30, noise=0.5, random_state=0)
-    frame = BlockProblem(ArrayBlocks(X, y)).frame
-    state = pickle.dumps(frame)
-    assert len(state) < frame.T.nbytes / 4
-    np.testing.assert_array_equal(pickle.loads(state).T, frame.T)
+    coordinates = PassReader(Problem(ArrayData(X, y))).coordinates
+    state = pickle.dumps(coordinates)
+    assert len(state) < coordinates.T.nbytes / 4
+    np.testing.assert_array_equal(pickle.loads(state).T, coordinates.T)
 
 
 @pytest.mark.parametrize("max_turns", [1, 2, 3, 4])
 @pytest.mark.parametrize("seed", range(10))
 def test_bounds_hold_however_soon_a_search_ends(seed, max_turns, monkeypatch):
-    monkeypatch.setattr(block_solver, "MAX_TURNS", max_turns)
-    monkeypatch.setattr(foresight, "NEAR_LEAST", 300)
-    monkeypatch.setattr(Blocks, "near_factor", 5)
-    monkeypatch.setattr(block_problem, "SAMPLE_FACTOR", 30)
-    monkeypatch.setattr(block_problem, "SAMPLE_LEAST", 100)
+    monkeypatch.setattr(near_far, "MAX_TURNS", max_turns)
+    monkeypatch.setattr(sample_model, "MIN_NEAR_ROWS", 300)
+    monkeypatch.setattr(Data, "near_factor", 5)
+    monkeypatch.setattr(passes, "SAMPLE_FACTOR", 30)
+    monkeypatch.setattr(passes, "MIN_SAMPLE_ROWS", 100)
     X, y, *_ = make_relu(3000, 4, noise=[0.1, 0.5, 2.0][seed % 3], design="gaussian", random_state=seed)
-    problem = BlockProblem(ArrayBlocks(X, y))
-    rules = [rule for rule in split_rules(problem, 10) if rule != NONE]
-    solver, exact = BlockSolver(problem), SurrogateSolver(Problem.from_data(X, y))
-    for rule, found in zip(rules, solver.solve(rules, solver.foresight.starts(rules)), strict=True):
-        tied = (y == rule.value) & (np.arange(y.size) >= rule.first)
-        least = exact.solve(((y > rule.value) | tied) & (y > 0.0)).value / problem.frame.scale**2
-        assert found.value - found.loss <= least * (1.0 + 1e-13)
-        assert found.value >= least * (1.0 - 1e-12)
+    engine, exact = PassEngine(Problem(ArrayData(X, y))), SurrogateSolver(Problem.from_data(X, y))
+    scale = engine.reader.coordinates.scale**2
+    for cut, found in zip(*solve_splits(engine), strict=True):
+        tied = (y == cut.value) & (np.arange(y.size) >= cut.first)
+        least = exact.solve(((y > cut.value) | tied) & (y > 0.0)).value / scale
+        assert found.at.value - found.loss <= least * (1.0 + 1e-13)
+        assert found.at.value >= least * (1.0 - 1e-12)

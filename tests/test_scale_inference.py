@@ -1,4 +1,4 @@
-"""Standard errors of data in blocks: those of the same fit with its data in memory."""
+"""Standard errors of data read in passes: those of the same fit with its data in memory."""
 
 import pickle
 from dataclasses import replace
@@ -11,10 +11,10 @@ import pytest
 from scipy import sparse
 
 from rectifit import Problem, ReLURegressor, solve
+from rectifit.data import ArrayData, open_parquet
+from rectifit.data.blocks import Block
+from rectifit.data.sampling import SampleTask
 from rectifit.inference import estimate_covariance, marginal_effects, prediction_interval, summarise
-from rectifit.scale import ArrayBlocks, open_parquet
-from rectifit.scale import problem as block_problem
-from rectifit.scale.blocks import Block
 
 KINDS = ["nonrobust", "HC0", "HC1", "HC2", "HC3"]
 
@@ -47,12 +47,12 @@ DATA = ["plain", "weights", "no intercept", "ridge", "float32", "collinear", "fa
 
 
 def fit_both(kind, **more):
-    """A fit in blocks, and the same with its data in memory."""
+    """A fit in passes, and the same with its data in memory."""
     X, y, w, options = make(kind)
     options |= more
-    blocks = solve(ArrayBlocks(X, y, w, block_rows=37, n_threads=2), None, "sorting+iterative", **options)
+    ours = solve(ArrayData(X, y, w, block_rows=37, n_threads=2), None, "sorting+iterative", **options)
     options.pop("floor", None)
-    return blocks, replace(blocks, problem=Problem.from_data(X, y, sample_weight=w, **options)), X
+    return ours, replace(ours, problem=Problem.from_data(X, y, sample_weight=w, **options)), X
 
 
 def assert_close(found, expected):
@@ -63,8 +63,8 @@ def assert_close(found, expected):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("data", DATA)
 def test_the_summary_is_the_one_of_data_in_memory(data, kind):
-    blocks, memory, _ = fit_both(data)
-    found, expected = blocks.summary(covariance=kind), memory.summary(covariance=kind)
+    ours, memory, _ = fit_both(data)
+    found, expected = ours.summary(covariance=kind), memory.summary(covariance=kind)
     assert_close(found.std_error, expected.std_error)
     assert 0 < expected.n_active < expected.n_samples
     assert np.isnan(expected.std_error).any() == (data == "collinear")
@@ -72,7 +72,7 @@ def test_the_summary_is_the_one_of_data_in_memory(data, kind):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9)
     for name in ("names", "n_samples", "n_active", "n_positive", "notes", "certificate"):
         assert getattr(found, name) == getattr(expected, name)
-    matrix = estimate_covariance(blocks, kind).matrix
+    matrix = estimate_covariance(ours, kind).matrix
     scale = np.sqrt(np.outer(matrix.diagonal(), matrix.diagonal()))
     assert_close(matrix / scale, estimate_covariance(memory, kind).matrix / scale)
 
@@ -80,10 +80,10 @@ def test_the_summary_is_the_one_of_data_in_memory(data, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_least_squares_on_the_active_rows(kind):
     """From scratch: the formulas with all rows in one array, without means and units."""
-    blocks, _, X = fit_both("weights")
+    ours, _, X = fit_both("weights")
     y, w = make("weights")[1:3]
-    on = (blocks.predict(X) > 0.0) & (w > 0.0)
-    A, e, w = np.column_stack([X, np.ones(len(y))])[on], (y - blocks.predict(X))[on], w[on]
+    on = (ours.predict(X) > 0.0) & (w > 0.0)
+    A, e, w = np.column_stack([X, np.ones(len(y))])[on], (y - ours.predict(X))[on], w[on]
     A = A / np.abs(A).max(axis=0)
     bread = np.linalg.inv(A.T @ (w[:, None] * A))
     h, df = w * np.einsum("ij,jk,ik->i", A, bread, A), len(e) - 5
@@ -91,48 +91,48 @@ def test_it_is_least_squares_on_the_active_rows(kind):
     meat = A.T @ ((omega * (w * e) ** 2)[:, None] * A)
     meat = (w @ e**2) / df * np.linalg.inv(bread) if kind == "nonrobust" else meat
     expected = np.sqrt(np.diag(bread @ meat @ bread)) / np.append(np.abs(X[on]).max(axis=0), 1.0)
-    np.testing.assert_allclose(blocks.summary(covariance=kind).std_error, expected, rtol=1e-7)
+    np.testing.assert_allclose(ours.summary(covariance=kind).std_error, expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("at", ["average", "means"])
 @pytest.mark.parametrize("data", ["plain", "weights", "no intercept", "float32"])
 def test_effects_and_prediction_intervals_are_those_of_data_in_memory(data, at):
-    blocks, memory, X = fit_both(data)
-    found, expected = marginal_effects(blocks, at), marginal_effects(memory, at)
+    ours, memory, X = fit_both(data)
+    found, expected = marginal_effects(ours, at), marginal_effects(memory, at)
     assert_close(found.coefficient, expected.coefficient)
     assert_close(found.std_error, expected.std_error)
-    for ours, theirs in zip(prediction_interval(blocks, X), prediction_interval(memory, X), strict=True):
+    for ours, theirs in zip(prediction_interval(ours, X), prediction_interval(memory, X), strict=True):
         assert_close(ours, theirs)
 
 
 @pytest.mark.parametrize("kind", ["nonrobust", "HC3"])
 def test_known_floors(kind):
-    blocks, memory, X = fit_both("weights", floor=0.3)
-    assert blocks.floor == 0.3
-    found, expected = blocks.summary(covariance=kind), memory.summary(covariance=kind)
+    ours, memory, X = fit_both("weights", floor=0.3)
+    assert ours.floor == 0.3
+    found, expected = ours.summary(covariance=kind), memory.summary(covariance=kind)
     assert_close(found.std_error, expected.std_error)
     for name in ("n_samples", "n_active", "n_positive", "notes"):
         assert getattr(found, name) == getattr(expected, name)
     for name in ("sigma", "sigma_floor", "r_squared"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9)
-    assert_close(marginal_effects(blocks).std_error, marginal_effects(memory).std_error)
-    for ours, theirs in zip(prediction_interval(blocks, X), prediction_interval(memory, X), strict=True):
+    assert_close(marginal_effects(ours).std_error, marginal_effects(memory).std_error)
+    for ours, theirs in zip(prediction_interval(ours, X), prediction_interval(memory, X), strict=True):
         assert_close(ours, theirs)
 
 
 def test_nothing_is_below_the_floor_where_no_outcome_is():
-    blocks, _, X = fit_both("above")
-    assert prediction_interval(blocks, X).low.min() == 0.0
+    ours, _, X = fit_both("above")
+    assert prediction_interval(ours, X).low.min() == 0.0
     assert prediction_interval(fit_both("plain")[0], X).low.min() < 0.0
 
 
 def test_the_order_and_size_of_blocks_do_not_matter():
     X, y, w, _ = make("weights")
-    solution = solve(ArrayBlocks(X, y, w), None, "sorting")
+    solution = solve(ArrayData(X, y, w), None, "sorting")
     expected = solution.summary(covariance="HC3").std_error
     back = np.arange(len(y))[::-1]
     for rows, block_rows in ((back, 400), (back, 1), (np.arange(len(y)), 399)):
-        other = solve(ArrayBlocks(X[rows], y[rows], w[rows], block_rows=block_rows), None, "sorting")
+        other = solve(ArrayData(X[rows], y[rows], w[rows], block_rows=block_rows), None, "sorting")
         assert_close(replace(solution, problem=other.problem).summary(covariance="HC3").std_error, expected)
 
 
@@ -164,11 +164,11 @@ def test_dask(kind):
 
 def test_torch():
     torch = pytest.importorskip("torch")
-    from rectifit.scale import TorchBlocks
+    from rectifit.data import TensorData
 
     X, y, w, _ = make("weights")
     tensors = [torch.from_numpy(values) for values in (X, y, w)]
-    solution = solve(TorchBlocks(*tensors, block_rows=70), None, "sorting+iterative")
+    solution = solve(TensorData(*tensors, block_rows=70), None, "sorting+iterative")
     memory = replace(solution, problem=Problem.from_data(X, y, sample_weight=w))
     for kind in ("nonrobust", "HC3"):
         assert_close(
@@ -184,12 +184,16 @@ def test_sparse_rows_in_memory_are_read_as_dense_ones():
     assert_close(thin.summary(covariance="HC3").std_error, dense.summary(covariance="HC3").std_error)
 
 
-class Watched(ArrayBlocks):
+class Watched(ArrayData):
     """Keeps the size of what every pass sends and gets."""
+
+    def __init__(self, *arrays, **options):
+        super().__init__(*arrays, **options)
+        self.sizes = []
 
     def reduce(self, task, *, design=True):
         found = super().reduce(task, design=design)
-        self.__dict__.setdefault("sizes", []).append(max(len(pickle.dumps(task)), len(pickle.dumps(found))))
+        self.sizes.append(max(len(pickle.dumps(task)), len(pickle.dumps(found))))
         return found
 
 
@@ -198,41 +202,42 @@ def test_passes_are_few_and_what_travels_does_not_grow_with_the_rows():
     for n in (1000, 16_000):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(n, 3))
-        blocks = Watched(X, np.maximum(X @ [1.0, 2.0, -1.0], 0.0) + rng.normal(size=n), block_rows=100)
-        solution = solve(blocks, None, "iterative")
-        watched = solution.problem.blocks
+        watched = Watched(X, np.maximum(X @ [1.0, 2.0, -1.0], 0.0) + rng.normal(size=n), block_rows=100)
+        solution = solve(watched, None, "iterative")
         watched.sizes.clear()
-        before = solution.problem.n_passes
         solution.summary()
-        assert solution.problem.n_passes - before == 2
+        assert len(watched.sizes) == 2
         solution.summary(covariance="HC3")
-        assert solution.problem.n_passes - before == 5
+        assert len(watched.sizes) == 5
         sizes.append(watched.sizes)
     assert max(sizes[1]) <= max(sizes[0]) + 16
 
 
 def test_pieces_of_a_large_block_are_merged_as_blocks_are(monkeypatch):
     expected = fit_both("weights")[0].summary(covariance="HC3").std_error
-    monkeypatch.setattr(Block, "piece_size", 44)
+    monkeypatch.setattr(Block, "piece_numbers", 44)
     assert_close(fit_both("weights")[0].summary(covariance="HC3").std_error, expected)
 
 
 @pytest.mark.filterwarnings("ignore:.*dead neuron")
 def test_a_fit_without_active_rows_has_no_standard_errors():
     X = np.random.default_rng(0).normal(size=(50, 2))
-    summary = solve(ArrayBlocks(X, -np.ones(50), block_rows=20), None, "sorting").summary()
+    summary = solve(ArrayData(X, -np.ones(50), block_rows=20), None, "sorting").summary()
     assert np.isnan(summary.std_error).all()
     assert summary.notes == ("no row is active: no standard errors",)
 
 
 def test_the_bootstrap_needs_the_rows():
-    blocks, _, _ = fit_both("plain")
-    with pytest.raises(ValueError, match="bootstrap is 10; it draws from all rows, so for data read in bl"):
-        blocks.summary(bootstrap=10)
-    n_passes = blocks.problem.n_passes
+    X, y, *_ = make("plain")
+    watched = Watched(X, y)
+    solution = solve(watched, None, "sorting+iterative")
+    watched.sizes.clear()
+    with pytest.raises(ValueError, match="bootstrap is 10, which needs all rows in memory; this data is re"):
+        solution.summary(bootstrap=10)
     with pytest.raises(ValueError, match="covariance is 'HC9'"):
-        blocks.summary(covariance="HC9")
-    assert blocks.problem.n_passes == n_passes
+        solution.summary(covariance="HC9")
+    # Both are refused before the data is read.
+    assert not watched.sizes
 
 
 def test_a_report_says_what_its_pictures_are_drawn_from(monkeypatch, tmp_path):
@@ -242,13 +247,16 @@ def test_a_report_says_what_its_pictures_are_drawn_from(monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 2))
     y = np.maximum(X @ [1.0, 2.0], 0.0) + rng.normal(size=3000)
-    monkeypatch.setattr(block_problem, "SAMPLE_LEAST", 1000)
-    solution = solve(ArrayBlocks(X, y, block_rows=500), None, "sorting+iterative", alpha=2.0, floor=0.5)
-    sample = solution.problem.sampled(solution.problem.floor)
-    np.testing.assert_allclose(sample.y, y[solution.problem.sample.index], atol=1e-14)
+    monkeypatch.setattr("rectifit.report.contents.N_SAMPLED_ROWS", 1000)
+    data = ArrayData(X, y, block_rows=500)
+    solution = solve(data, None, "sorting+iterative", alpha=2.0, floor=0.5)
+    sample = solution.problem.sampled(1000)
+    *_, index = data.reduce(SampleTask(1000 / 3000)).joined()
+    np.testing.assert_array_equal(sample.y, y[index])
+    np.testing.assert_array_equal(sample.X, X[index])
     assert 900 < sample.n_samples < 1100
     assert sample.alpha == pytest.approx(2.0 * sample.n_samples / 3000)
     write_report(solution, tmp_path / "page.html", names=["a", "b"])
     text = (tmp_path / "page.html").read_text()
     assert f"Drawn from {sample.n_samples:,} of the 3,000 rows, chosen at random." in text
-    assert "no comparison with other ways to fit: the data are read in blocks" in text
+    assert "no comparison with other ways to fit: the data are read in passes" in text

@@ -8,7 +8,7 @@ from brute import least_objective, random_problem
 from scipy import sparse
 
 from rectifit import Certificate, Problem, solve
-from rectifit.certificate import floor_bound
+from rectifit.certificate.trivial_bound import floor_bound
 from rectifit.datasets import make_relu
 from rectifit.solution import VerificationError
 

@@ -241,8 +241,8 @@ def test_standing_still_is_overcome_by_moving_kinks(monkeypatch):
     # A kernel that gives up at the first step of length zero.
     run = descent._run
 
-    def impatient(terrain, kinks, carry, trust, restart=False):
-        result, n_converged = run(terrain, kinks, carry, trust, restart)
+    def impatient(problem, kinks, warm, trust, restart=False):
+        result, n_converged = run(problem, kinks, warm, trust, restart)
         if np.array_equal(kinks[0], pieces_in_place) and not trust:
             result.converged[:] = False
             n_converged = 0
@@ -264,7 +264,7 @@ def test_bound_holds_when_the_search_is_cut_short(monkeypatch):
     run = kernel.minimise
 
     def two_steps(*given):
-        return run(*given[:8], 2, *given[9:])
+        return run(*given[:2], 2, *given[3:])
 
     monkeypatch.setattr(kernel, "minimise", two_steps)
     cut = SurrogateSolver(problem, "compiled").solve_each(actives)
@@ -289,14 +289,14 @@ def test_bound_holds_at_any_slopes():
         u = Z @ gamma
         slopes = np.where(u > kink, 2 * (u - y), 0.0)
         present = u > kink
-        mended = repair_dual(Z, present & ~active, slopes, slopes @ Z, Z[present].T @ Z[present])
+        repaired = repair_dual(Z, present & ~active, slopes, slopes @ Z, Z[present].T @ Z[present])
         r = np.where(u > kink, u, 0.0) - y
-        above = mended.slopes > 2 * (kink - y)
+        above = repaired.slopes > 2 * (kink - y)
         conjugate = np.where(
-            above, mended.slopes**2 / 4 + mended.slopes * y, mended.slopes * 2 * np.maximum(y, 0) - y**2
+            above, repaired.slopes**2 / 4 + repaired.slopes * y, repaired.slopes * 2 * np.maximum(y, 0) - y**2
         )
-        fenchel = (r**2 + conjugate - mended.slopes * u).sum()
-        assert r @ r - fenchel - mended.decrement - 10 * mended.remainder * 10 <= least + 1e-9
+        fenchel = (r**2 + conjugate - repaired.slopes * u).sum()
+        assert r @ r - fenchel - repaired.decrement - 10 * repaired.remainder * 10 <= least + 1e-9
 
 
 def test_threads_give_the_same_answers():

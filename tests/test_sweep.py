@@ -1,17 +1,18 @@
 import numpy as np
 import pytest
 
-from rectifit import pieces
-from rectifit.scale import ArrayBlocks, BlockProblem
-from rectifit.scale.methods import ALL
-from rectifit.scale.ranks import Cut
-from rectifit.scale.sweep import Above, Probe
+from rectifit import Problem, pieces
+from rectifit.active import ALL, Cut, Sign
+from rectifit.data import ArrayData
+from rectifit.data.sampling import hash_rows
+from rectifit.surrogate.passes import PassReader
+from rectifit.surrogate.sweep import Probe
 
 
-@pytest.mark.parametrize("held", [1, 40, 200, 1 << 17])
+@pytest.mark.parametrize("buffered", [1, 40, 200, 1 << 17])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_pass_is_the_sums_that_it_stands_for(seed, held, monkeypatch):
-    # However many rows are held before they are multiplied, however large the pieces are.
+def test_a_pass_is_the_sums_that_it_stands_for(seed, buffered, monkeypatch):
+    # However many rows are buffered before they are multiplied, however large the pieces are.
     rng = np.random.default_rng(seed)
     n, p = 400, 4
     X = rng.standard_normal((n, p)) * ([1.0, 1e3, 1e-3, 1.0] if seed != 4 else 1e120)
@@ -19,22 +20,23 @@ def test_a_pass_is_the_sums_that_it_stands_for(seed, held, monkeypatch):
     y = rng.standard_normal(n) * 3.0
     w = rng.integers(0, 3, n).astype(float) if seed % 2 else None
     intercept = seed % 3 != 0
-    monkeypatch.setattr("rectifit.scale.rows.HELD", held)
-    monkeypatch.setattr("rectifit.scale.rows.FEWEST", 1 if held == 1 else 8)
-    monkeypatch.setattr("rectifit.scale.blocks.PIECE", 600)
-    problem = BlockProblem(ArrayBlocks(X, y, w, block_rows=300), fit_intercept=intercept)
-    frame, q = problem.frame, problem.frame.n_directions
-    assert frame.is_tame == (seed != 4)
-    here = problem.least_squares()
+    monkeypatch.setattr("rectifit.surrogate.piece_rows.BUFFER_NUMBERS", buffered)
+    monkeypatch.setattr("rectifit.surrogate.piece_rows.MIN_BUFFER_ROWS", 1 if buffered == 1 else 8)
+    monkeypatch.setattr("rectifit.data.blocks.PIECE_NUMBERS", 600)
+    reader = PassReader(Problem(ArrayData(X, y, w, block_rows=300), fit_intercept=intercept))
+    coordinates, q = reader.coordinates, reader.coordinates.n_directions
+    assert coordinates.is_tame == (seed != 4)
+    here = reader.least_squares()
     points = [here, here + 0.3 * rng.standard_normal(q), rng.standard_normal(q)]
-    rules = [Cut(float(np.median(y)), 0), ALL, Above(points[0], 0.0)]
+    sign = Sign(*coordinates.coefficients(here), 0.0, here)
+    sets = [Cut(float(np.median(y)), 0), ALL, sign]
     widths = [0.2, 0.05, 1.0]
-    probes = [Probe(g, rule, h, 50) for g, rule, h in zip(points, rules, widths, strict=True)]
-    swept = problem.sweep(probes)
+    probes = [Probe(g, active, h, 50, zero=0.0) for g, active, h in zip(points, sets, widths, strict=True)]
+    swept = reader.sweep(probes)
     root = np.ones(n) if w is None else np.sqrt(w)
     columns = np.column_stack([X, np.ones(n)]) if intercept else X
-    Z, v = (root[:, None] * columns) @ frame.T, root * y / frame.scale
-    kink = 2.0 * np.maximum(v, 0.0)
+    Z, v = (root[:, None] * columns) @ coordinates.T, root * y / coordinates.scale
+    kink, numbers = 2.0 * np.maximum(v, 0.0), hash_rows(np.arange(n))
     actives = [(root * y > np.median(y)), v > 0.0, Z @ points[0] > 0.0]
     for e, (probe, active, far) in enumerate(zip(probes, actives, swept.far(), strict=True)):
         u, on = Z @ probe.gamma, active & (v > 0.0)
@@ -42,6 +44,8 @@ def test_a_pass_is_the_sums_that_it_stands_for(seed, held, monkeypatch):
         right = on | (u > kink)
         assert swept.values[e] == pytest.approx(np.square(np.where(right, u, 0.0) - v).sum(), rel=1e-12)
         assert swept.objectives[e] == pytest.approx(np.square(np.maximum(u, 0.0) - v).sum(), rel=1e-12)
+        fingerprints = [numbers[chosen].sum() for chosen in (on, (u > 0.0) & (v > 0.0))]
+        np.testing.assert_array_equal(swept.fingerprints[e], fingerprints)
         C = np.column_stack([Z, v])[right & ~near]
         np.testing.assert_allclose(far, C.T @ C, rtol=1e-9, atol=1e-11 * np.trace(far))
         moving = near & (Z != 0.0).any(axis=1)

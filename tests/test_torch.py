@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from rectifit import Problem, ReLURegressor, SurrogateSolver, certify, solve, solve_surrogate
+from rectifit.active import Members
 from rectifit.checks import is_tensor, to_numpy
+from rectifit.data import ArrayData, TensorData
+from rectifit.data.ranks import find_cuts
 from rectifit.datasets import make_relu
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.multistart import Multistart
 from rectifit.methods.search import Search
-from rectifit.scale import ArrayBlocks, TorchBlocks
-from rectifit.scale.frame import SurveyTask
-from rectifit.scale.ranks import find_cuts
+from rectifit.surrogate.rows_engine import RowsEngine
+from rectifit.surrogate.survey import SurveyTask
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -41,19 +43,19 @@ def on_device(values):
     return None if values is None else torch.from_numpy(np.array(values))
 
 
-# Blocks of tensors.
+# Tensors read in passes.
 
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("method", ["sorting+iterative", "auto"])
-def test_blocks_of_tensors_give_what_blocks_of_arrays_give(seed, method):
+def test_tensors_read_in_passes_give_what_arrays_give(seed, method):
     dtype = np.float32 if seed % 4 == 1 else np.float64
     X, y, weight = make_data(seed, dtype=dtype)
     options = {"fit_intercept": seed % 5 != 0, "alpha": 0.0 if seed % 2 else 0.3, "method": method}
     block_rows = None if seed % 2 else 170
-    tensors = TorchBlocks(on_device(X), on_device(y), on_device(weight), block_rows=block_rows)
+    tensors = TensorData(on_device(X), on_device(y), on_device(weight), block_rows=block_rows)
     ours = solve(tensors, None, **options)
-    theirs = solve(ArrayBlocks(X, y, weight), None, **options)
+    theirs = solve(ArrayData(X, y, weight), None, **options)
     assert ours.objective == pytest.approx(theirs.objective, rel=1e-8)
     ours.verify()
 
@@ -62,8 +64,7 @@ def test_blocks_of_tensors_give_what_blocks_of_arrays_give(seed, method):
 def test_sorting_and_iterating_on_tensors_is_the_same_as_on_small_arrays(seed):
     X, y, weight = make_data(seed)
     options = {"method": "sorting+iterative", "fit_intercept": seed % 5 != 0, "alpha": 0.1 * (seed % 3)}
-    blocks = TorchBlocks(on_device(X), y, weight)
-    ours = solve(blocks, None, **options)
+    ours = solve(TensorData(on_device(X), y, weight), None, **options)
     theirs = solve(X, y, sample_weight=weight, **options)
     assert ours.objective == pytest.approx(theirs.objective, rel=1e-8)
     assert ours.surrogate_objective == pytest.approx(theirs.surrogate_objective, rel=1e-8)
@@ -72,8 +73,8 @@ def test_sorting_and_iterating_on_tensors_is_the_same_as_on_small_arrays(seed):
 def test_ranks_and_samples_of_tensors_are_those_of_arrays():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((3000, 2)), rng.integers(-5, 20, 3000).astype(float)
-    arrays = ArrayBlocks(X, y, block_rows=700, n_threads=1)
-    tensors = TorchBlocks(on_device(X), on_device(y), block_rows=1100)
+    arrays = ArrayData(X, y, block_rows=700, n_threads=1)
+    tensors = TensorData(on_device(X), on_device(y), block_rows=1100)
     ranks = [0, 5, 700, 1500, 2000]
     n_positive, some = int((y > 0).sum()), np.sort(y[:100][y[:100] > 0])
     cuts = [
@@ -81,12 +82,13 @@ def test_ranks_and_samples_of_tensors_are_those_of_arrays():
         for b in (arrays, tensors)
     ]
     assert cuts[0] == cuts[1]
-    ours, theirs = (b.reduce(SurveyTask(True, 0.1)) for b in (tensors, arrays))
+    ours, theirs = (b.reduce(SurveyTask(True, 1.0, 0.1)) for b in (tensors, arrays))
     for mine, other in ((ours.gram, theirs.gram), (ours.largest, theirs.largest), (ours.cross, theirs.cross)):
         np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-9)
-    index = [np.concatenate([part.index for part in survey.sample]) for survey in (ours, theirs)]
-    np.testing.assert_array_equal(*index)
-    assert 200 < index[0].size < 400
+    samples = [survey.sample.joined() for survey in (ours, theirs)]
+    for mine, other in zip(*samples, strict=True):
+        np.testing.assert_array_equal(mine, other)
+    assert 200 < samples[0][-1].size < 400
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,7 @@ def test_ranks_and_samples_of_tensors_are_those_of_arrays():
 )
 def test_bad_tensors_are_named(X, y, error, text):
     with pytest.raises(error, match=text):
-        solve(TorchBlocks(X, y), None)
+        solve(TensorData(X, y), None)
 
 
 # Tensors in place of arrays.
@@ -215,13 +217,16 @@ with sklearn.config_context(array_api_dispatch=True):
     refuses(lambda: model.fit(T, y * 1j), "y has dtype")
     refuses(lambda: model.fit(T.to_sparse(), y), "X is a sparse tensor")
     # What is so large that it is worked on where it lives gives the same.
-    import rectifit.estimator
-    from rectifit.scale import TorchBlocks
+    import rectifit.api, rectifit.estimator
+    from rectifit.data import TensorData
     small = ReLURegressor("sorting+iterative").fit(X.astype(np.float32), y, weight)
-    as_blocks, rectifit.estimator.as_blocks = rectifit.estimator.as_blocks, lambda *data: TorchBlocks(*data)
+    routes = rectifit.estimator.is_held_elsewhere, rectifit.api.routing.open_data
+    rectifit.estimator.is_held_elsewhere = lambda X: True
+    rectifit.api.routing.open_data = TensorData
     large = ReLURegressor("sorting+iterative").fit(T, torch.from_numpy(y), weight)
-    rectifit.estimator.as_blocks = as_blocks
-    assert large.solution_.problem.blocks.n_samples == 200
+    rectifit.estimator.is_held_elsewhere, rectifit.api.routing.open_data = routes
+    assert isinstance(large.solution_.problem.data, TensorData)
+    assert large.solution_.problem.n_samples == 200
     assert abs(host(large.coef_) - small.coef_).max() < 1e-8
     assert (host(large.active_) == small.active_).all()
     assert abs(large.score(T, y) - small.score(X, y)) < 1e-4
@@ -289,7 +294,7 @@ def some_sets(y, n_sets, seed):
 
 @pytest.mark.parametrize("seed", range(8))
 def test_batched_values_and_bounds_enclose_the_minimum(seed):
-    from rectifit.scale.batched import BatchedSolver
+    from rectifit.surrogate.batched import BatchedSolver
 
     X, y, weight = make_data(seed, n=150, p=5 + seed)
     problem = Problem.from_data(
@@ -307,12 +312,13 @@ def test_batched_values_and_bounds_enclose_the_minimum(seed):
     for line in range(0, 60, 7):
         b = found.columns[line]
         beta, intercept = b[: problem.n_features], float(b[problem.n_features :].sum())
-        assert problem.surrogate_value(actives[line], beta, intercept) == pytest.approx(found.values[line])
+        value = problem.surrogate_value(Members(actives[line]), beta, intercept)
+        assert value == pytest.approx(found.values[line])
         assert problem.objective(beta, intercept) == pytest.approx(found.objectives[line])
 
 
 def test_batched_bounds_hold_far_from_the_minimum(monkeypatch):
-    from rectifit.scale import batched
+    from rectifit.surrogate import batched
 
     X, y, _ = make_data(2, n=150)
     solver = SurrogateSolver(Problem.from_data(X, y))
@@ -348,8 +354,8 @@ def test_many_starts_on_a_device_lead_where_they_lead_on_the_host():
 
 
 def run_on(problem, device, stage):
-    search = Search(problem, device=device)
-    return search.solution("", search.run([("", stage)]))
+    search = Search(RowsEngine(problem, device))
+    return search.finish("", search.run([("", stage)]))
 
 
 # To modules and back.

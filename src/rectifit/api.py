@@ -300,7 +300,7 @@ def _make_engine(
 
 
 def _blas_for(problem: Problem) -> AbstractContextManager[Any]:
-    """One BLAS thread for large data: several threads only wait in many short products over blocks of rows."""
+    """One BLAS thread for large data, where several would only wait in many short products."""
     if routing.is_small(problem.n_samples, problem.n_features):
         return nullcontext()
     from threadpoolctl import threadpool_limits

@@ -21,14 +21,14 @@ The last term is the decrement. Rows with a kink have no negative slopes, so lam
 those in Q, for which lambda_i >= |z_i||v| is enough. A row that fails is infeasible: its slope is set to 0,
 which is always allowed, and it leaves Q. Where G is singular, v leaves a remainder rho - G v.
 
-Every bound of the package is this one. Functions without a call of NumPy also serve torch tensors and, compiled,
-the kernels.
+Every bound of the package is this one. Functions that do not call NumPy also serve torch tensors and, where
+they do not call methods either, compiled code.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -50,17 +50,17 @@ __all__ = [
 MAX_REPAIRS = 6
 
 # A float, an array with one number per problem, or such a tensor.
-Number = Any
+Number = TypeVar("Number", bound=Any)
 
 
 def allowance(
     n_rows: int,
     value: Number,
     n_directions: int = 0,
-    extent: Number = 0.0,
-    total_slope: Number = 0.0,
-    remainder: Number = 0.0,
-    size: Number = 0.0,
+    extent: Number | float = 0.0,
+    total_slope: Number | float = 0.0,
+    remainder: Number | float = 0.0,
+    size: Number | float = 0.0,
 ) -> Number:
     """How much of the bound must be given up for rounding, and for directions that no row determines.
 
@@ -69,16 +69,19 @@ def allowance(
     sqrt(n) eps of the value. `remainder` is the length of the part of rho outside the range of G, zero but
     for rounding; `size` is |gamma|.
     """
-    rounding = FLOAT64_EPS * ((n_directions + 4) * extent * total_slope + (8.0 + math.sqrt(n_rows)) * value)
-    return rounding + MAX_REACH * remainder * (1.0 + size)
+    rounding: Any = FLOAT64_EPS * (
+        (n_directions + 4) * extent * total_slope + (8.0 + math.sqrt(n_rows)) * value
+    )
+    total: Number = rounding + MAX_REACH * remainder * (1.0 + size)
+    return total
 
 
-def support_allowance(n_directions: int, size: Number) -> Number:
+def support_allowance(n_directions: int, size: Any) -> Any:
     """The same for sums of supporting functions, with `size` the sum of the absolute values of all terms."""
     return FLOAT64_EPS * (8.0 + n_directions) * size
 
 
-def is_balanced(remainder: Number, total_slope: Number) -> Number:
+def is_balanced(remainder: Any, total_slope: Any) -> Any:
     """Whether the remainder is rounding, so that no direction lowers the bound without limit."""
     return remainder <= REMAINDER_TOL * (1.0 + total_slope)
 

@@ -39,6 +39,9 @@ OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract", "nsz"},
 }
+# Nothing but compiled code calls helpers, and nothing but Python other functions: wrappers would cost time.
+UNWRAPPED: dict[str, Any] = {"no_cfunc_wrapper": True}
+HELPER: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
 
 
 def _digest() -> str:
@@ -58,17 +61,17 @@ DIGEST = _digest()
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls, and cache it on disk."""
     function.__qualname__ += f"-{DIGEST}"
-    return numba.njit(cache=True, no_cfunc_wrapper=True, **OPTIONS)(function)
+    return numba.njit(cache=True, **(OPTIONS | UNWRAPPED))(function)
 
 
 def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled code calls: it is cached inside its callers."""
-    return numba.njit(no_cfunc_wrapper=True, no_cpython_wrapper=True, **OPTIONS)(function)
+    return numba.njit(**(OPTIONS | HELPER))(function)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
     """Compile a function as a part of its only caller, which takes less time than two functions do."""
-    return numba.njit(inline="always", no_cfunc_wrapper=True, no_cpython_wrapper=True, **OPTIONS)(function)
+    return numba.njit(inline="always", **(OPTIONS | HELPER))(function)
 
 
 def shared(*functions: Callable[..., Any]) -> None:
@@ -78,6 +81,6 @@ def shared(*functions: Callable[..., Any]) -> None:
 
 
 def is_cached(function: Any) -> bool:
-    """Whether a compiled function can run at once, or must wait some seconds for the compiler."""
+    """Whether a function can run at once, because it was compiled before, in this process or another."""
     name = function.py_func.__qualname__
     return bool(function.signatures) or any(Path(function.stats.cache_path).glob(f"*.{name}-*.nbi"))

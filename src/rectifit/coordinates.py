@@ -4,9 +4,9 @@ A weighted sample is an unweighted one whose row, outcome and kink are multiplie
 
     z_i = sqrt(w_i) [x_i, 1] T,   v_i = sqrt(w_i) y_i / s,   coefficients = s T gamma,   max |v_i| near 1,
 
-the surrogate is s^2 times an unweighted surrogate in gamma. T scales the columns to unit length. Where columns
-are nearly dependent, T also whitens them and drops the directions that are rounding noise. Engines see rows z
-and outcomes v, and nothing else.
+the surrogate is s^2 times an unweighted surrogate in gamma. T scales the columns to unit length. Where
+columns are nearly dependent, T also whitens them and drops the directions that are rounding noise. Engines
+see rows z and outcomes v, and nothing else.
 """
 
 from __future__ import annotations

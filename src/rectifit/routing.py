@@ -50,7 +50,7 @@ SMALL_ENTRIES = 250_000
 MAPPED_BYTES = 1 << 28
 # Bytes of a Parquet file above which the command line reads it in passes.
 FILE_BYTES = 1 << 30
-# Entries of a tensor on an accelerator above which it stays there; smaller ones are solved faster by the host.
+# Entries of a tensor on an accelerator above which it stays there; the host solves smaller ones faster.
 TENSOR_ENTRIES = 1 << 22
 # Rows of a dense array in memory from which on passes are faster, and so many more per column.
 MANY_ROWS = 30_000
@@ -71,7 +71,7 @@ FEW_POSITIVE = 9
 # "auto": entries of X times positive samples up to which all splits, and all neighbours of the best fit, are.
 EXHAUSTIVE_WORK = 100_000
 
-# The bound of a fit by "auto": entries of X, and share of sum w y^2 that the fit leaves, up to which it is made.
+# The bound of a fit by "auto" is made up to so many entries of X, and so large a share of sum w y^2 left.
 BOUNDED_ENTRIES = 200_000
 BOUNDED_SHARE = 0.3
 # Coefficients, the intercept included, and samples up to which a proof goes through the whole arrangement.

@@ -23,7 +23,11 @@ __all__ = [
 
 
 class Solution(Fit):
-    __doc__ = Fit.__doc__
+    """A fit, with predictions, a summary and exports.
+
+    The attributes are those of `rectifit.fit.Fit`: beta, intercept, objective, surrogate_objective, method,
+    stopped, certificate, n_iter, n_surrogates, seconds, trace, guarantee, problem, surrogate, floor.
+    """
 
     @classmethod
     def of(cls, fit: Fit) -> Solution:

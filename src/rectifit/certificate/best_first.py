@@ -22,11 +22,12 @@ import numpy as np
 from rectifit._typing import Vector
 from rectifit.certificate.envelope import CONVEX, FREE, Kinds
 from rectifit.parallel import workers
+from rectifit.tolerances import SUM_TOL
 
 __all__ = ["BestFirst", "Control", "Node", "first_kinds"]
 
 # Nodes that one thread takes at a time, where there are several.
-SHARE = 4
+NODES_PER_THREAD = 4
 
 
 @dataclass(slots=True)
@@ -62,7 +63,7 @@ class BestFirst(ABC, Generic[AnyNode]):
         self.control = control
         self.n_nodes = 0
         # Samples with y <= 0 cost at least y^2.
-        self._proved = float(np.square(y[y <= 0.0]).sum()) * (1.0 - 1e-12)
+        self._proved = float(np.square(y[y <= 0.0]).sum()) * (1.0 - SUM_TOL)
         self._leaves = np.inf
         # Least bound first, of equal ones the older.
         self._open: list[tuple[float, int, AnyNode]] = []
@@ -108,7 +109,7 @@ class BestFirst(ABC, Generic[AnyNode]):
                 if self._open[0][0] >= self.cutoff:
                     self._open = []
                     break
-                taken = self._take(1 if n_threads == 1 else SHARE * n_threads)
+                taken = self._take(1 if n_threads == 1 else NODES_PER_THREAD * n_threads)
                 for parts in mapped(self._expand, taken):
                     self._push(parts)
                 self._done()

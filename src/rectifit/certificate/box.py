@@ -34,7 +34,7 @@ class Box:
     @classmethod
     def around(cls, problem: Problem, size: float) -> Box:
         """The box of a problem."""
-        X = problem.dense()
+        X = problem.loaded().dense()
         w = np.square(problem.root_weight)
         w = w / w.sum()
         mean = w @ X if problem.fit_intercept else np.zeros(problem.n_features)

@@ -54,7 +54,7 @@ class SignSearch(BestFirst[Signs]):
     def __init__(self, reduced: Reduced, control: Control, reach: Vector | None = None) -> None:
         super().__init__(reduced.y, control)
         self.reduced = reduced
-        self.transfer = Transfer(reduced.Z, reduced.y, reduced.ridge, control.offer, control.is_over)
+        self.transfer = Transfer(reduced.samples, control.offer, control.is_over)
         none = np.full(reduced.y.size, np.inf) if reach is None else reach
         self.region = Region(first_kinds(reduced.y), -none, none.copy())
         self._push(
@@ -74,7 +74,7 @@ class SignSearch(BestFirst[Signs]):
         return self.region.kind
 
     def _relax(self, region: Region, c: Vector) -> Relaxation:
-        return Relaxation(self.reduced.Z, self.reduced.y, self.reduced.ridge, region, c)
+        return Relaxation(self.reduced.samples, region, c)
 
     def _bound_root(self, root: Signs) -> bool:
         """Tighten and bound the whole. False if that closes it."""

@@ -3,65 +3,79 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
-import numba
 import numpy as np
 
-from rectifit.certificate.kernel import CONVEX, FREE, OFF, ON, support
+from rectifit import bounds
+from rectifit.certificate.kernel import support_line
+from rectifit.certificate.records import CONVEX, FREE, OFF, ON, ConeShape, PieceRows
+from rectifit.compiling import compiled, inlined, inner, is_cached, shared
 from rectifit.surrogate.kernel import (
-    FLAT,
-    HELPER_OPTIONS,
-    OPTIONS,
-    QUADRATIC,
+    MAX_STEPS,
+    MAX_STEPS_PER_COEFFICIENT,
     add_to_gram,
     backward,
     dot,
     factor,
     forward,
+    gradient,
     minimise,
+    multiply,
+    weigh_residual,
+)
+from rectifit.surrogate.records import FLAT, QUADRATIC, Minima, PieceProblem, WarmState
+from rectifit.tolerances import (
+    CONE_EDGE_TOL,
+    ELLIPSOID_PIVOT_TOL,
+    FACE_PENALTY,
+    INTERVAL_ATOL,
+    INTERVAL_RTOL,
+    SPAN_PIVOT_TOL,
+    SUM_TOL,
 )
 
-__all__ = ["EMPTY", "GOOD", "UNSURE", "bound_parts", "build_cone", "is_compiled"]
+__all__ = ["EMPTY", "GOOD", "THIN", "UNSURE", "bound_parts", "build_cone", "is_compiled"]
 
-# What became of a cone: it has a bound, and so has one whose samples may not span the space; it has none that
-# is sure; it holds nothing below the cutoff. Cones that are not wider than NARROW are not split any more.
-GOOD, THIN, UNSURE, EMPTY = 0, 1, 2, 3
-NARROW = 1e-9
+# What became of a cone: it has a bound; it has one, but its samples may not span the space; it has none that
+# is certain; it holds nothing below the cutoff.
+GOOD = 0
+THIN = 1
+UNSURE = 2
+EMPTY = 3
 
-# Root of the weight of the penalties.
-PENALTY = 100.0
-# Share of the Lovasz extension. Pieces beyond y are left out where u is not above this share of y.
-MIX, LIKELY = 0.8, 0.5
-# The edges are drawn in once more if that left less than this share of their length.
-NARROWED, ROUNDS = 0.9, 2
-# A residual outside the range of the curved pieces means that the bound is not sure; pivots below these
-# shares of their matrix that it may be singular, and that its inverse has lost digits.
-NO_REMAINDER, SINGULAR, INACCURATE = 1e-12, 1e-9, 1e-7
-# Edges and intervals are widened by so much against rounding.
-RELATIVE, ABSOLUTE = 1e-7, 1e-9
-EPS = 2.3e-16
+# Cones that are not wider are not split any more, in ratios of coordinates.
+MIN_WIDTH = 1e-9
+# Share of the Lovasz extension in the function above max(0, u), and the least s at which it is linearised.
+LOVASZ_SHARE = 0.8
+MIN_LOVASZ_SCALE = 1e-9
+# Pieces beyond y are left out where u is not above this share of y.
+LIKELY_SHARE = 0.5
+# A cone is bounded once more if its edges were drawn in to less than this share of their length.
+NARROWED_SHARE = 0.9
+MAX_ROUNDS = 2
+# Added to how much coordinates matter, so that the widest is split where none does.
+LEAST_WEIGHT = 1e-12
 
-compiled = numba.njit(cache=True, **OPTIONS)
-inner = numba.njit(**HELPER_OPTIONS)
+shared(bounds.is_balanced)
 
 
 @compiled
-def build_cone(
-    Z, Zt, y, axis, sign, low, high, point, mix, likely, kind, rows, norms, kinks, outcomes, weights
-):
+def build_cone(samples, shape, point, mix, likely, kind, piece_rows, weights):
     """Fill in the kernel's rows of a cone, and settle samples of one sign.
 
-    point is where the Lovasz extension is linearised. Of the pieces (u - y)_+^2 only those are used that have
-    u > likely y there. weights <- how much each coordinate matters. Returns how many rows there are, and the
-    constant.
+    point is where the Lovasz extension is linearised, mix its share. Of the pieces (u - y)_+^2 only those are
+    used that have u > likely y there. weights <- how much each coordinate matters. Returns the number of rows
+    and the constant.
     """
+    Z, Zt, y = samples.Z, samples.Zt, samples.y
+    axis, sign, low, high = shape
+    rows, norms, kinks, outcomes = piece_rows
     n, q = Z.shape
     m, constant = 0, 0.0
     width, inverse, place = np.empty(q), np.empty(q), np.empty(q)
     up, at, reach = np.empty(q), np.empty(q), np.empty(q)
     scale = sign * point[axis]
-    if scale <= 1e-9:
+    if scale <= MIN_LOVASZ_SCALE:
         mix = 0.0
     for k in range(q):
         weights[k] = 0.0
@@ -139,111 +153,98 @@ def build_cone(
         kinks[m] = outcomes[m] = -y[i]
         m += 1
     # Faces of the cone, as penalties.
+    root = math.sqrt(FACE_PENALTY)
     for k in range(q):
         for side in range(1 if k == axis else 2):
             for j in range(q):
                 rows[m, j] = 0.0
             if k == axis:
-                rows[m, k] = -PENALTY * sign
-                norms[m] = PENALTY
+                rows[m, k] = -root * sign
+                norms[m] = root
             else:
                 edge = high[k] if side == 0 else low[k]
-                rows[m, k] = PENALTY if side == 0 else -PENALTY
+                rows[m, k] = root if side == 0 else -root
                 rows[m, axis] = -rows[m, k] * edge * sign
-                norms[m] = PENALTY * math.sqrt(1.0 + edge * edge)
+                norms[m] = root * math.sqrt(1.0 + edge * edge)
             kinks[m] = outcomes[m] = 0.0
             m += 1
     return m, constant
 
 
 @inner
-def bound_pieces(rows, norms, kinks, outcomes, constant, ridge, b, rho):
-    """Minimise from b, which becomes the minimiser. Returns a support, a lower bound, and if that is sure.
+def bound_pieces(piece_rows, constant, ridge, b, rho):
+    """Minimise from b, which becomes the minimiser. Returns a support, a lower bound, and if that is certain.
 
     The first is the value S at b of supporting functions with slopes lambda; rho <- their residual there. The
-    bound is that of surrogate/bound.py: with G the Gram matrix of all pieces with a slope and v = G^-1 rho it
+    bound is that of bounds.py: with G the Gram matrix of all pieces with a slope and v = G^-1 rho it
     is S - rho'v / 4, and needs lambda_i >= z_i'v.
     """
+    rows, norms, kinks, outcomes = piece_rows
     m, q = rows.shape
     columns, u, state = np.empty((q, m)), np.empty(m), np.empty(m, np.int8)
-    G, L, S = np.empty((q, q)), np.empty((1, q, q)), np.empty((1, m))
-    start, largest, end, zeros = b.copy(), np.zeros(q), np.empty((1, q)), np.zeros((1, q))
-    ends, steps, converged = np.empty((1, m), np.int8), np.empty(1, np.int64), np.empty(1, np.bool_)
+    G, none = np.empty((q, q)), np.zeros((1, q))
     for j in range(q):
         for k in range(q):
             G[j, k] = ridge[j, k]
-    for i in range(m):
-        s = 0.0
-        for j in range(q):
+        for i in range(m):
             columns[j, i] = rows[i, j]
-            s += rows[i, j] * b[j]
-        u[i] = s
-        state[i] = QUADRATIC if s > kinks[i] else FLAT
-        if s > kinks[i]:
+    multiply(columns, b, u)
+    for i in range(m):
+        state[i] = QUADRATIC if u[i] > kinks[i] else FLAT
+        if u[i] > kinks[i]:
             add_to_gram(G, rows, i, 1.0)
-    # Not the word itself, for which the kernel would be compiled once more.
-    no = m < 0
-    minimise(
-        rows,
-        columns,
-        norms,
-        outcomes,
-        np.zeros(m),
-        zeros,
-        ridge,
-        kinks.reshape((1, m)),
-        1000 + 100 * q,
-        no,
-        no,
-        start,
-        u,
-        state,
-        G,
-        start,
-        u,
-        state,
-        G,
-        largest,
-        end,
-        ends,
-        S,
-        L,
-        steps,
-        converged,
+    problem = PieceProblem(rows, columns, norms, outcomes, np.zeros(m), none, ridge)
+    warm = WarmState(b.copy(), u, state, G, np.zeros(q))
+    minima = Minima(
+        np.empty((1, q)),
+        np.empty((1, m), np.int8),
+        np.empty((1, m)),
+        np.empty((1, q, q)),
+        np.empty(1, np.int64),
+        np.empty(1, np.bool_),
     )
-    v, slopes, value = np.empty(q), S[0], constant
+    max_steps = MAX_STEPS + MAX_STEPS_PER_COEFFICIENT * q
+    # Not the literal False, for which the kernel would be compiled once more.
+    no = m < 0
+    minimise(problem, kinks.reshape((1, m)), max_steps, no, no, warm, warm, minima)
+    slopes = minima.slopes[0]
     for j in range(q):
-        b[j], rho[j] = end[0, j], 0.0
+        b[j] = minima.deltas[0, j]
+    multiply(columns, b, u)
+    value = support_line(kinks, outcomes, u, slopes, constant, q)
+    gradient(columns, slopes, none[0], ridge, b, rho)
     for j in range(q):
         for k in range(q):
-            rho[j] += 2.0 * ridge[j, k] * b[k]
             value += b[j] * ridge[j, k] * b[k]
-    total, size = support(rows, kinks, outcomes, b, slopes, rho)
-    value += total - EPS * (8.0 + q) * (size + abs(constant))
-    for j in range(q):
-        v[j] = rho[j]
-    forward(L[0], v, q)
-    backward(L[0], v, q)
-    # What is left of the residual, evaluated from the pieces.
-    rest, largest_slope, weak = rho.copy(), 0.0, not converged[0]
+    v = rho.copy()
+    decrement, _ = weigh_residual(minima.factors[0], v)
+    certain = minima.converged[0] and is_feasible(piece_rows, ridge, slopes, rho, v)
+    return value, value - decrement, certain
+
+
+@inlined
+def is_feasible(piece_rows, ridge, slopes, rho, v):
+    """Whether lambda_i >= z_i'v for all pieces with a kink, and rho - G v is rounding, G from the pieces."""
+    rows, kinks = piece_rows.rows, piece_rows.kinks
+    m, q = rows.shape
+    rest, total, feasible = rho.copy(), 0.0, True
     for j in range(q):
         for k in range(q):
             rest[j] -= ridge[j, k] * v[k]
     for i in range(m):
         whole = kinks[i] == -np.inf
-        largest_slope += abs(slopes[i])
+        total += abs(slopes[i])
         if whole or slopes[i] > 0.0:
             s = 0.0
             for j in range(q):
                 s += rows[i, j] * v[j]
             for j in range(q):
                 rest[j] -= s * rows[i, j]
-            weak = weak or (slopes[i] < s and not whole)
-    left = 0.0
+            feasible = feasible and (slopes[i] >= s or whole)
+    remainder = 0.0
     for j in range(q):
-        left += abs(rest[j])
-    sure = not weak and left <= NO_REMAINDER * (1.0 + largest_slope)
-    return value, value - 0.25 * max(dot(rho, v), 0.0), sure
+        remainder += abs(rest[j])
+    return feasible and bounds.is_balanced(remainder, total)
 
 
 @inner
@@ -258,7 +259,7 @@ def is_regular(K, L, share):
 
 
 @inner
-def draw_in(Z, ridge, axis, sign, low, high, kind, at, rho, room):
+def draw_in(samples, shape, kind, at, rho, room):
     """Draw in edges and settle samples by the ellipsoid of a bound that is `room` below the cutoff.
 
     With K the Gram matrix of the samples that are ON, plus the ridge, every t has
@@ -269,6 +270,8 @@ def draw_in(Z, ridge, axis, sign, low, high, kind, at, rho, room):
     (b' - b)'K(b' - b) <= room + rho'K^-1 rho / 4. Returns how much of the widths is left, 2 if K is singular,
     or -1 if nothing is left.
     """
+    Z, ridge = samples.Z, samples.ridge
+    axis, sign, low, high = shape
     n, q = Z.shape
     K, L, M = np.empty((q, q)), np.empty((q, q)), np.empty((q, q))
     b, w = at.copy(), rho.copy()
@@ -278,10 +281,10 @@ def draw_in(Z, ridge, axis, sign, low, high, kind, at, rho, room):
     for i in range(n):
         if kind[i] == ON:
             add_to_gram(K, Z, i, 1.0)
-    if not is_regular(K, L, INACCURATE):
+    if not is_regular(K, L, ELLIPSOID_PIVOT_TOL):
         return 2.0
     forward(L, w, q)
-    room = (room + 0.25 * dot(w, w)) * (1.0 + RELATIVE)
+    room = (room + 0.25 * dot(w, w)) * (1.0 + INTERVAL_RTOL)
     backward(L, w, q)
     for j in range(q):
         b[j] -= 0.5 * w[j]
@@ -293,7 +296,7 @@ def draw_in(Z, ridge, axis, sign, low, high, kind, at, rho, room):
             w[j] = Z[i, j]
             u += w[j] * b[j]
         forward(L, w, q)
-        radius = math.sqrt(room * dot(w, w)) + ABSOLUTE
+        radius = math.sqrt(room * dot(w, w)) + INTERVAL_ATOL
         if u - radius >= 0.0:
             kind[i] = ON
         elif u + radius <= 0.0:
@@ -307,21 +310,21 @@ def draw_in(Z, ridge, axis, sign, low, high, kind, at, rho, room):
         backward(L, w, q)
         for k in range(q):
             M[k, j] = w[k] * room
-    s, radius = sign * b[axis], math.sqrt(max(M[axis, axis], 0.0)) + ABSOLUTE
+    s, radius = sign * b[axis], math.sqrt(max(M[axis, axis], 0.0)) + INTERVAL_ATOL
     if s + radius <= 0.0:
         return -1.0
     if s - radius <= 0.0:
         return 1.0
     before, after = 0.0, 0.0
-    A = (s - ABSOLUTE) * (s - ABSOLUTE) - M[axis, axis]
+    A = (s - INTERVAL_ATOL) * (s - INTERVAL_ATOL) - M[axis, axis]
     for k in range(q):
         if k == axis:
             continue
         before += high[k] - low[k]
         B, C = b[k] * s - sign * M[axis, k], b[k] * b[k] - M[k, k]
         root = math.sqrt(max(B * B - A * C, 0.0))
-        low[k] = max(low[k], (B - root) / A - 1e-7)
-        high[k] = min(high[k], (B + root) / A + 1e-7)
+        low[k] = max(low[k], (B - root) / A - CONE_EDGE_TOL)
+        high[k] = min(high[k], (B + root) / A + CONE_EDGE_TOL)
         if low[k] > high[k]:
             return -1.0
         after += high[k] - low[k]
@@ -338,69 +341,63 @@ def spans_all(Z, kind):
             add_to_gram(K, Z, i, 1.0)
             count += 1
             if count == enough:
-                if is_regular(K, L, SINGULAR):
+                if is_regular(K, L, SPAN_PIVOT_TOL):
                     return True
                 enough *= 4
-    return is_regular(K, L, SINGULAR)
+    return is_regular(K, L, SPAN_PIVOT_TOL)
 
 
 @inner
-def bound_cone(Z, Zt, y, ridge, axis, sign, low, high, kind, b, cutoff, weights):
+def bound_cone(samples, shape, kind, b, cutoff, weights):
     """Bound one cone. Returns what became of it, and the bound.
 
-    low, high and kind are tightened; b, where the search begins, becomes the minimiser; weights <- how much
-    each coordinate matters.
+    The edges of the cone and kind are tightened; b, where the search begins, becomes the minimiser;
+    weights <- how much each coordinate matters.
     """
-    n, q = Z.shape
+    n, q = samples.Z.shape
     size = 2 * n + 2 * q
     rows, norms, kinks, outcomes = np.empty((size, q)), np.empty(size), np.empty(size), np.empty(size)
+    room = PieceRows(rows, norms, kinks, outcomes)
     best, share, rho = -np.inf, 0.0, np.empty(q)
-    for _ in range(ROUNDS):
-        m, constant = build_cone(
-            Z, Zt, y, axis, sign, low, high, b, MIX, LIKELY, kind, rows, norms, kinks, outcomes, weights
-        )
-        if constant * (1.0 - 1e-12) >= cutoff:
+    for _ in range(MAX_ROUNDS):
+        m, constant = build_cone(samples, shape, b, LOVASZ_SHARE, LIKELY_SHARE, kind, room, weights)
+        if constant * (1.0 - SUM_TOL) >= cutoff:
             return EMPTY, constant
-        supported, value, sure = bound_pieces(
-            rows[:m], norms[:m], kinks[:m], outcomes[:m], constant, ridge, b, rho
-        )
-        if not sure:
+        used = PieceRows(rows[:m], norms[:m], kinks[:m], outcomes[:m])
+        supported, value, certain = bound_pieces(used, constant, samples.ridge, b, rho)
+        if not certain:
             return UNSURE, best
         best = max(best, value)
         if best >= cutoff:
             return EMPTY, best
-        share = draw_in(Z, ridge, axis, sign, low, high, kind, b, rho, cutoff - supported)
+        share = draw_in(samples, shape, kind, b, rho, cutoff - supported)
         if share < 0.0:
             return EMPTY, cutoff
-        if share > NARROWED:
+        if share > NARROWED_SHARE:
             break
-    return GOOD if share < 2.0 or spans_all(Z, kind) else THIN, best
+    return GOOD if share < 2.0 or spans_all(samples.Z, kind) else THIN, best
 
 
 @compiled
-def bound_parts(Z, Zt, y, ridge, axis, sign, coordinate, cutoff, low, high, kind, b, bounds, states, splits):
-    """Split a cone in the middle of a coordinate and bound both parts, which are given as copies of the cone.
-
-    bounds, states, splits <- the bound of each part, what became of it, and where to split it next, -1 if it
-    is too narrow.
-    """
-    q = Z.shape[1]
+def bound_parts(samples, halves, cutoff, found):
+    """Split a cone in the middle of a coordinate and bound both halves, which are given as copies of it."""
+    axis, q = halves.axis, samples.Z.shape[1]
+    low, high, coordinate = halves.low, halves.high, halves.coordinate
     middle, weights = 0.5 * (low[0, coordinate] + high[0, coordinate]), np.empty(q)
     high[0, coordinate] = low[1, coordinate] = middle
     for e in range(2):
-        states[e], bounds[e] = bound_cone(
-            Z, Zt, y, ridge, axis, sign, low[e], high[e], kind[e], b[e], cutoff, weights
-        )
+        shape = ConeShape(axis, halves.sign, low[e], high[e])
+        state, bound = bound_cone(samples, shape, halves.kind[e], halves.b[e], cutoff, weights)
+        found.states[e], found.bounds[e], found.splits[e] = state, bound, -1
         widest = 0.0
-        splits[e] = -1
         for k in range(q):
             width = high[e, k] - low[e, k]
-            if k != axis and width > NARROW and width * (weights[k] + 1e-12) > widest:
-                widest = width * (weights[k] + 1e-12)
-                splits[e] = k
+            importance = width * (weights[k] + LEAST_WEIGHT)
+            if k != axis and width > MIN_WIDTH and importance > widest:
+                widest = importance
+                found.splits[e] = k
 
 
 def is_compiled() -> bool:
-    """Whether a search can begin at once, or must wait some seconds for the compiler."""
-    cache = Path(bound_parts.stats.cache_path)
-    return bool(bound_parts.signatures) or any(cache.glob("cone_kernel.bound_parts*.nbi"))
+    """Whether a search over directions can begin at once, without some seconds of compilation."""
+    return is_cached(bound_parts)

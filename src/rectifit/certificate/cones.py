@@ -30,14 +30,25 @@ import numpy as np
 from rectifit._typing import Index, Matrix, Vector
 from rectifit.certificate.best_first import BestFirst, Control, Node, first_kinds
 from rectifit.certificate.cone_kernel import EMPTY, GOOD, UNSURE, bound_parts, build_cone
-from rectifit.certificate.envelope import OFF, ON, Kinds
+from rectifit.certificate.records import (
+    OFF,
+    ON,
+    ConeBounds,
+    ConeHalves,
+    ConeShape,
+    Kinds,
+    PieceRows,
+    Samples,
+)
 from rectifit.certificate.relaxation import Pieces, Start
+from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL
 
 __all__ = ["Cone", "ConeSearch"]
 
-# Samples span less than the whole space where an eigenvalue of their Gram matrix is below this share, and lie
-# in a subspace if they leave it by no more than this share of their length. A face may take so many nodes.
-FLAT, EXACT, FACE_NODES = 1e-12, 1e-9, 20_000
+# Nodes that the search in a face may take.
+MAX_FACE_NODES = 20_000
+# A share of y below which no u lies: all pieces beyond y are used.
+EVERY_PIECE = -np.inf
 
 
 @dataclass(slots=True)
@@ -59,14 +70,11 @@ class ConeSearch(BestFirst[Cone]):
     def __init__(self, Z: Matrix, y: Vector, ridge: Matrix, along: Vector, control: Control) -> None:
         super().__init__(y, control)
         self._turn = _first_axis_along(along)
-        self.Z: Matrix = np.ascontiguousarray(Z @ self._turn)
-        self._columns: Matrix = np.ascontiguousarray(self.Z.T)
-        self.y = y
-        self.ridge: Matrix = np.ascontiguousarray(self._turn.T @ ridge @ self._turn)
+        self.samples = Samples.from_rows(Z @ self._turn, y, self._turn.T @ ridge @ self._turn)
         # Sets of samples that are not all off in any better solution, and faces that were gone into.
         self._nogoods: list[Index] = []
         self._faces: dict[bytes, float] = {}
-        q, matters = self.Z.shape[1], np.maximum(y, 0.0) @ np.abs(self.Z)
+        q, matters = Z.shape[1], np.maximum(y, 0.0) @ np.abs(self.samples.Z)
         for axis in range(q):
             for sign in (1.0, -1.0):
                 low, high, b = -np.ones(q), np.ones(q), np.zeros(q)
@@ -78,40 +86,19 @@ class ConeSearch(BestFirst[Cone]):
     def _expand(self, cone: Cone) -> list[Cone]:
         if self._is_known(cone.kind):
             return []
-        low, high, kind, b = (np.stack([part, part]) for part in (cone.low, cone.high, cone.kind, cone.b))
-        cutoff, bounds, states, splits = (
-            self.cutoff,
-            np.empty(2),
-            np.empty(2, np.int64),
-            np.empty(2, np.int64),
-        )
-        bound_parts(
-            self.Z,
-            self._columns,
-            self.y,
-            self.ridge,
-            cone.axis,
-            cone.sign,
-            cone.split,
-            cutoff,
-            low,
-            high,
-            kind,
-            b,
-            bounds,
-            states,
-            splits,
-        )
+        halves = ConeHalves.of(cone.axis, cone.sign, cone.split, cone.low, cone.high, cone.kind, cone.b)
+        found, cutoff = ConeBounds(np.empty(2), np.empty(2, np.int64), np.empty(2, np.int64)), self.cutoff
+        bound_parts(self.samples, halves, cutoff, found)
         parts = []
         for e in range(2):
-            if states[e] == EMPTY:
+            if found.states[e] == EMPTY:
                 continue
-            bound = max(cone.bound, float(bounds[e]))
-            part = Cone(bound, cone.axis, cone.sign, low[e], high[e], kind[e], b[e], int(splits[e]))
-            if states[e] == UNSURE:
+            bound = max(cone.bound, float(found.bounds[e]))
+            part = Cone(bound, cone.axis, cone.sign, *halves.half(e), int(found.splits[e]))
+            if found.states[e] == UNSURE:
                 bound, part.b = self._relax(part).minimise(Start(part.b))[:2]
                 part.bound = max(part.bound, bound)
-            if states[e] != GOOD:
+            if found.states[e] != GOOD:
                 part.bound = max(part.bound, self._face_bound(part.kind))
             if part.bound >= cutoff:
                 continue
@@ -124,32 +111,15 @@ class ConeSearch(BestFirst[Cone]):
 
     def _relax(self, cone: Cone, mix: float = 0.0) -> Pieces:
         """The relaxation in a cone, whose kinds are updated, for where the compiled bound is not sure."""
-        n, q = self.Z.shape
-        size = 2 * n + 2 * q
-        rows, norms, kinks, outcomes = np.empty((size, q)), np.empty(size), np.empty(size), np.empty(size)
+        n, q = self.samples.Z.shape
+        pieces = PieceRows.empty(2 * n + 2 * q, q)
+        shape = ConeShape(cone.axis, cone.sign, cone.low, cone.high)
         m, constant = build_cone(
-            self.Z,
-            self._columns,
-            self.y,
-            cone.axis,
-            cone.sign,
-            cone.low,
-            cone.high,
-            cone.b,
-            mix,
-            -np.inf,
-            cone.kind,
-            rows,
-            norms,
-            kinks,
-            outcomes,
-            np.empty(q),
+            self.samples, shape, cone.b, mix, EVERY_PIECE, cone.kind, pieces, np.empty(q)
         )
-        on = self.Z[cone.kind == ON]
-        K = self.ridge + on.T @ on
-        return Pieces(
-            self.Z, self.ridge, K, rows[:m], norms[:m], kinks[:m], outcomes[:m], np.zeros(q), constant
-        )
+        on = self.samples.Z[cone.kind == ON]
+        K = self.samples.ridge + on.T @ on
+        return Pieces(self.samples.Z, self.samples.ridge, K, pieces.first(m), np.zeros(q), constant)
 
     def _is_known(self, kind: Kinds) -> bool:
         return any(bool((kind[nogood] == OFF).all()) for nogood in self._nogoods)
@@ -161,27 +131,27 @@ class ConeSearch(BestFirst[Cone]):
         less than the least loss of all samples in V, wherever the coefficients are. If that closes it, no
         better solution has all samples outside of V off.
         """
-        rest = self.Z[kind != OFF]
+        rest = self.samples.Z[kind != OFF]
         values, vectors = np.linalg.eigh(rest.T @ rest)
-        spans = values > FLAT * max(values[-1], FLAT)
+        spans = values > GRAM_RANK_TOL * max(values[-1], GRAM_RANK_TOL)
         if spans.all() or not spans.any():
             return -np.inf
         basis = vectors[:, spans]
-        away = np.linalg.norm(self.Z - (self.Z @ basis) @ basis.T, axis=1)
-        inside = away <= EXACT * np.linalg.norm(self.Z, axis=1)
+        away = np.linalg.norm(self.samples.Z - (self.samples.Z @ basis) @ basis.T, axis=1)
+        inside = away <= FACE_DISTANCE_TOL * np.linalg.norm(self.samples.Z, axis=1)
         if not inside[kind != OFF].all():
             return -np.inf
         key = np.packbits(inside).tobytes()
         if key not in self._faces:
-            outside = float(np.square(self.y[~inside]).sum())
-            rows = np.ascontiguousarray(self.Z[inside] @ basis)
+            outside = float(np.square(self.samples.y[~inside]).sum())
+            rows = np.ascontiguousarray(self.samples.Z[inside] @ basis)
             control = Control(
                 lambda: self.cutoff - outside,
                 lambda b: self.control.offer(self._turn @ (basis @ b)),
-                lambda: face.n_nodes >= FACE_NODES or self.control.is_over(),
+                lambda: face.n_nodes >= MAX_FACE_NODES or self.control.is_over(),
             )
-            along = np.linalg.lstsq(rows, np.maximum(self.y[inside], 0.0), rcond=None)[0]
-            face = ConeSearch(rows, self.y[inside], np.zeros((basis.shape[1],) * 2), along, control)
+            along = np.linalg.lstsq(rows, np.maximum(self.samples.y[inside], 0.0), rcond=None)[0]
+            face = ConeSearch(rows, self.samples.y[inside], np.zeros((basis.shape[1],) * 2), along, control)
             if face.run():
                 self._nogoods.append(np.flatnonzero(~inside))
             self._faces[key] = outside + face.lower_bound
@@ -193,7 +163,7 @@ class ConeSearch(BestFirst[Cone]):
     def kind(self) -> Kinds:
         """What is settled for all better solutions: nothing but what the cones still open have in common."""
         kinds = [cone.kind for cone in self.nodes]
-        settled = first_kinds(self.y)
+        settled = first_kinds(self.samples.y)
         for value in (ON, OFF):
             if kinds:
                 settled[np.all([kind == value for kind in kinds], axis=0)] = value

@@ -23,15 +23,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from rectifit._typing import Matrix, Vector
-from rectifit.certificate.kernel import CONVEX, FREE, OFF, ON
+from rectifit.certificate.records import CONVEX, FREE, OFF, ON, Kinds
 
 __all__ = ["CONVEX", "FREE", "OFF", "ON", "Envelopes", "Kinds"]
-
-Kinds = npt.NDArray[np.int8]
 
 
 class Envelopes(NamedTuple):

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-from rectifit.surrogate.kernel import HELPER_OPTIONS, OPTIONS
+from rectifit import bounds, pieces
+from rectifit.certificate.records import CONVEX, FREE, OFF, ON
+from rectifit.compiling import compiled, inlined, inner, shared
+from rectifit.tolerances import OFF_PENALTY
 
-__all__ = ["CONVEX", "FREE", "OFF", "ON", "build", "support"]
+__all__ = ["build", "support", "support_line"]
 
-CONVEX, FREE, ON, OFF = 0, 1, 2, 3
-# Weight of the penalty for u > 0 of a sample that is OFF.
-PENALTY = 100.0
-
-compiled = numba.njit(cache=True, **OPTIONS)
-inner = numba.njit(**HELPER_OPTIONS)
+shared(pieces.conjugate, bounds.support_allowance)
 
 
-@inner
+@inlined
 def envelope(kind, y, lower, U, c, out):
     """One envelope (see envelope.py): out <- constant, slope, right, t, jump, left, a, has_chord."""
     square, one, finite = y * y, 1.0 + c, lower > -np.inf
@@ -33,8 +30,8 @@ def envelope(kind, y, lower, U, c, out):
         jump = -2.0 * y - slope
         tangent = kind == CONVEX and jump < 0.0
     if kind == OFF:
-        # Beyond 0 it may cost what it likes, but not less than its loss.
-        right, jump = PENALTY, max(jump, 0.0)
+        # No better solution lies beyond 0: any cost is allowed there that is not below the loss.
+        right, jump = OFF_PENALTY, max(jump, 0.0)
     if tangent:
         t, jump = (low + math.sqrt((low * low - 2.0 * y * low) / one) if finite else y), 0.0
         if kind == FREE and c > 0.0:
@@ -59,19 +56,21 @@ def envelope(kind, y, lower, U, c, out):
 
 
 @compiled
-def build(Z, kind, y, lower, U, c, envelopes, rows, norms, kinks, outcomes, slope):
+def build(samples, region, c, envelopes, piece_rows, slope):
     """Fill in envelopes and the kernel's rows; returns how many rows there are, and the constant.
 
     A sample that is ON is a whole quadratic. Other samples have a row for their right branch; those with a
     left branch have another one behind, mirrored. slope <- the sum of all lines.
     """
+    Z, y, kind = samples.Z, samples.y, region.kind
+    rows, norms, kinks, outcomes = piece_rows
     n, q = Z.shape
     m, constant = n, 0.0
     for j in range(q):
         slope[j] = 0.0
     for i in range(n):
         env = envelopes[i]
-        envelope(kind[i], y[i], lower[i], U[i], c[i], env)
+        envelope(kind[i], y[i], region.l[i], region.U[i], c[i], env)
         if kind[i] == ON:
             root = math.sqrt(1.0 + c[i])
             kinks[i], outcomes[i] = -np.inf, y[i] / root
@@ -98,32 +97,32 @@ def build(Z, kind, y, lower, U, c, envelopes, rows, norms, kinks, outcomes, slop
     return m, constant
 
 
-@compiled
-def support(rows, kinks, outcomes, b, slopes, g):
-    """Value at b of the supporting functions with these slopes, and the size of what was added up.
+@inner
+def support_line(kinks, outcomes, u, slopes, constant, n_directions):
+    """Sum of a constant and of supporting functions of all pieces at u, less what rounding may have added.
 
-    slopes <- those that are used: of whole quadratics their own, of others not below 0. g <- g + rows'slopes.
+    slopes <- those that are used: of whole quadratics their own, of others not below 0.
+
+    A piece whose kink c lies d >= 0 right of its outcome y is the piece of outcome d and kink 2 d of
+    `rectifit.pieces`, moved by s = y - d, less its constant d^2.
     """
-    m, q = rows.shape
-    total, size = 0.0, 0.0
-    for i in range(m):
-        u = 0.0
-        for j in range(q):
-            u += rows[i, j] * b[j]
-        y, k = outcomes[i], kinks[i]
-        if k == -np.inf:
-            lam = 2.0 * (u - y)
-            conjugate = (0.25 * lam + y) * lam
-        else:
-            lam = max(slopes[i], 0.0)
-            # Of the piece that is 0 left of its kink.
-            conjugate = lam * k
-            if lam > 2.0 * (k - y):
-                conjugate = (0.25 * lam + y) * lam + (k - y) * (k - y)
-        slopes[i] = lam
-        if lam != 0.0:
-            for j in range(q):
-                g[j] += lam * rows[i, j]
-        total += lam * u - conjugate
-        size += abs(lam * u) + abs(conjugate)
-    return total, size
+    total, size = constant, abs(constant)
+    for i in range(u.shape[0]):
+        y, c = outcomes[i], kinks[i]
+        slopes[i] = 2.0 * (u[i] - y) if c == -np.inf else max(slopes[i], 0.0)
+        d = max(c - y, 0.0)
+        s = y - d
+        product = slopes[i] * (u[i] - s)
+        conjugate = pieces.conjugate(slopes[i], d, c - s)
+        total += product - conjugate - d * d
+        size += abs(slopes[i]) * (abs(u[i]) + abs(s)) + abs(conjugate) + d * d
+    return total - bounds.support_allowance(n_directions, size)
+
+
+@compiled
+def support(piece_rows, u, slopes, constant, totals):
+    """totals <- the sums of supporting functions, one per line of u and of slopes (see `support_line`)."""
+    for line in range(u.shape[0]):
+        totals[line] = support_line(
+            piece_rows.kinks, piece_rows.outcomes, u[line], slopes[line], constant, piece_rows.rows.shape[1]
+        )

@@ -14,12 +14,14 @@ Gram matrix 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from rectifit._typing import Matrix, Vector
+from rectifit.certificate.records import Samples
 from rectifit.data.problem import Problem
 from rectifit.surrogate.rows import WorkingRows
 
@@ -46,6 +48,11 @@ class Reduced:
     counts: npt.NDArray[np.intp]
     n_zero: int
 
+    @cached_property
+    def samples(self) -> Samples:
+        """Rows, outcomes and ridge for compiled code."""
+        return Samples.from_rows(self.Z, self.y, self.ridge)
+
     def objective(self, value: float) -> float:
         """From reduced units to the user's."""
         return self.unit * value + self.constant
@@ -67,7 +74,7 @@ class Reduced:
 
 def reduce_rows(problem: Problem) -> Reduced:
     """Merge and drop rows, and whiten what is left."""
-    X = problem.dense()
+    X = problem.loaded().dense()
     w = np.square(problem.root_weight)
     keep = w > 0.0
     if not problem.fit_intercept:

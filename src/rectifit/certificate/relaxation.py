@@ -26,55 +26,38 @@ whether b is the minimum. It also follows that coefficients with a loss up to `c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from rectifit._typing import Mask, Matrix, Vector
-from rectifit.certificate.envelope import ON, Envelopes, Kinds
+from rectifit.bounds import is_balanced, repair_dual, residual_cost
+from rectifit.certificate.envelope import ON, Envelopes
 from rectifit.certificate.kernel import build, support
-from rectifit.surrogate import kernel
-from rectifit.surrogate.bound import EPS, mend_slopes
-from rectifit.surrogate.descent import Carry, Descent, Terrain, descend
+from rectifit.certificate.records import PieceRows, Region, Samples
+from rectifit.surrogate.descent import descend
+from rectifit.surrogate.records import FLAT, HELD, Minima, PieceProblem, WarmState
+from rectifit.tolerances import DEFINITE_PIVOT, HOLD_TOL, MAX_PLAIN_DECREMENT
 
 __all__ = ["Bound", "Pieces", "Region", "Relaxation", "Start"]
 
-# K counts as singular where its Cholesky pivots fall below this, in whitened coordinates.
-SINGULAR = 1e-11
-# Curvature that leads out of flat places.
-GUIDE = 1e-3
-# A residual that costs the bound more than this may do so by accident.
-SUSPICIOUS = 1e-3
-# A residual outside the range of the curved pieces means that the relaxation has no minimum.
-NO_REMAINDER = 1e-12
-
-
-@dataclass
-class Region:
-    """What is known of all better solutions: kinds of samples and bounds of their u."""
-
-    kind: Kinds
-    l: Vector  # noqa: E741
-    U: Vector
-
-    def copy(self) -> Region:
-        return Region(self.kind.copy(), self.l.copy(), self.U.copy())
+# Curvature that leads out of flat places, in whitened units. The bound knows nothing of it.
+GUIDING_CURVATURE = 1e-3
 
 
 class Start(NamedTuple):
-    """Where a minimisation begins: a point, and what the kernel knew there, of which relaxation."""
+    """Where a minimisation begins: a point, and the state in which the kernel left a relaxation there."""
 
     b: Vector
-    carry: Carry | None = None
+    warm: WarmState | None = None
     owner: Pieces | None = None
 
     def curvature(self) -> Matrix:
         """The matrix of the quadratic around the point."""
-        assert self.carry is not None
-        lower = np.tril(self.carry.gram)
+        assert self.warm is not None
+        lower = np.tril(self.warm.gram)
         return lower + np.tril(lower, -1).T
 
 
@@ -93,96 +76,72 @@ class Pieces:
     """A quadratic with matrix C and slope, a constant, and pieces; K is its definite part (see above)."""
 
     def __init__(
-        self,
-        Z: Matrix,
-        C: Matrix,
-        K: Matrix,
-        rows: Matrix,
-        norms: Vector,
-        kink: Vector,
-        outcome: Vector,
-        slope: Vector,
-        constant: float,
+        self, Z: Matrix, C: Matrix, K: Matrix, pieces: PieceRows, slope: Vector, constant: float
     ) -> None:
         self.Z, self.C, self.K = Z, C, K
-        self._rows, self._norms, self._kink, self._outcome = rows, norms, kink, outcome
-        self._slope, self.constant = slope, constant
+        self._pieces, self._slope, self._constant = pieces, slope, constant
 
     def minimise(self, start: Start) -> Bound:
         """Minimise from a start, and bound; minus infinity where there is no minimum."""
-        C = self.C
         if self._factor is None:
             # Where all pieces are flat there is no way to go; a little curvature leads away from there.
-            guided = self._descend(start, self._slope[None], C + GUIDE * np.eye(len(C)))[0]
+            guided = self._descend(start, self._slope[None], self._guided)[0]
             start = Start(guided.deltas[0])
-        found, carry = self._descend(start, self._slope[None], C)
-        b, lam = found.deltas[0], found.slopes[0]
-        turned = self.C @ b
-        g = self._slope + 2.0 * turned
-        value, size = support(self._rows, self._kink, self._outcome, b, lam, g)
-        value += self.constant + float(b @ (turned + self._slope)) - self._rounding(size)
+        found, warm = self._descend(start, self._slope[None], self.C)
+        b, slopes = found.deltas[0], found.slopes
+        supports, g = self._support(found.deltas, slopes, self._slope)
         centre = b
         if self._factor is None:
-            value = self._mended_value(b, lam, g, self._slope)
+            value = self._repaired_value(b, slopes[0], g[0], self._slope)
         else:
-            step = np.linalg.solve(self.K, g)
-            value -= 0.25 * float(g @ step)
+            step = np.linalg.solve(self.K, g[0])
+            value = float(supports[0]) - float(residual_cost(self.K, g[0], step)[0])
             centre = b - 0.5 * step
-        return Bound(value, b, self.Z @ b, self._factor, centre, Start(b, carry, self))
-
-    def _rounding(self, size: Any) -> Any:
-        """What the rounding of sums of such a size may have added."""
-        return EPS * (8.0 + self.Z.shape[1]) * (size + abs(self.constant))
+        return Bound(value, b, self.Z @ b, self._factor, centre, Start(b, warm, self))
 
     def minimise_tilted(self, start: Start, tilts: Matrix) -> tuple[Vector, Matrix]:
         """Bounds of min R + tilt'b, one per line of tilts, all from one start, and where they were found."""
         slopes = self._slope + tilts
-        # Without definite curvature a little of it, which the bound knows nothing of, keeps minima in reach.
-        C = self.C if self._factor is not None else self.C + GUIDE * np.eye(len(self.C))
+        # Without definite curvature a little of it keeps minima in reach.
+        C = self.C if self._factor is not None else self._guided
         found = self._descend(start, slopes, C)[0]
         return self._bounds(found.deltas, found.slopes, slopes), found.deltas
 
-    def _descend(self, start: Start, slopes: Matrix, C: Matrix) -> tuple[Descent, Carry]:
-        rows, kink, n = self._rows, self._kink, len(self.Z)
-        if start.carry is not None and start.owner is self and C is self.C:
-            carry = start.carry.copy()
+    def _descend(self, start: Start, slopes: Matrix, C: Matrix) -> tuple[Minima, WarmState]:
+        rows, norms, kink, outcome = self._pieces
+        n = len(self.Z)
+        if start.warm is not None and start.owner is self and C is self.C:
+            warm = start.warm.copy()
         else:
             u = rows @ start.b
             state = (u > kink).astype(np.int8)
-            if start.carry is not None and start.carry.state.size >= n and kink.size >= n:
+            if start.warm is not None and start.warm.state.size >= n and kink.size >= n:
                 # Rows that were held at their kink are likely to be there again.
-                held = (start.carry.state[:n] == kernel.HELD) & (np.abs(u[:n] - kink[:n]) <= kernel.HOLD_TOL)
-                state[:n][held] = kernel.HELD
-            inside = rows[state != kernel.FLAT]
-            carry = Carry(start.b.copy(), u, state, C + inside.T @ inside, np.zeros(start.b.size))
-        terrain = Terrain(rows, self._columns, self._norms, self._outcome, np.zeros(kink.size), slopes, C)
-        return descend(terrain, kink[None], carry, restart=len(slopes) > 1), carry
+                held = (start.warm.state[:n] == HELD) & (np.abs(u[:n] - kink[:n]) <= HOLD_TOL)
+                state[:n][held] = HELD
+            inside = rows[state != FLAT]
+            warm = WarmState(start.b.copy(), u, state, C + inside.T @ inside, np.zeros(start.b.size))
+        problem = PieceProblem(rows, self._columns, norms, outcome, np.zeros(kink.size), slopes, C)
+        return descend(problem, kink[None], warm, restart=len(slopes) > 1), warm
+
+    @cached_property
+    def _guided(self) -> Matrix:
+        return np.asarray(self.C + GUIDING_CURVATURE * np.eye(len(self.C)))
 
     @cached_property
     def _columns(self) -> Matrix:
-        return np.ascontiguousarray(self._rows.T)
+        return np.ascontiguousarray(self._pieces.rows.T)
 
     @cached_property
     def _products(self) -> Matrix:
         """All products of two entries of a row, one row per line."""
-        return np.asarray((self._rows[:, :, None] * self._rows[:, None, :]).reshape(len(self._rows), -1))
-
-    def _bounds(self, points: Matrix, multipliers: Matrix, slopes: Matrix) -> Vector:
-        """Lower bounds from points in lines, with slopes of the pieces there."""
-        pieces = points @ self._columns
-        lam = np.where(self._whole, 2.0 * (pieces - self._outcome), np.maximum(multipliers, 0.0))
-        turned = points @ self.C
-        g = slopes + 2.0 * turned + lam @ self._rows
-        if self._factor is None:
-            return self._dual_values(points, pieces, lam, g, slopes)
-        v = solve_triangular(self._factor, g.T, lower=True, check_finite=False)
-        supports = self._support(pieces, lam) + np.einsum("ij,ij->i", points, turned + slopes)
-        return np.asarray(supports - 0.25 * np.einsum("ij,ij->j", v, v))
+        rows = self._pieces.rows
+        return np.asarray((rows[:, :, None] * rows[:, None, :]).reshape(len(rows), -1))
 
     @cached_property
     def _whole(self) -> Mask:
         """Pieces without a kink."""
-        return np.asarray(self._kink == -np.inf)
+        return np.asarray(self._pieces.kinks == -np.inf)
 
     @cached_property
     def _factor(self) -> Matrix | None:
@@ -191,24 +150,28 @@ class Pieces:
             factor: Matrix = np.asarray(np.linalg.cholesky(self.K), dtype=np.float64)
         except np.linalg.LinAlgError:
             return None
-        return factor if factor.diagonal().min() ** 2 > SINGULAR else None
+        return factor if factor.diagonal().min() ** 2 > DEFINITE_PIVOT else None
 
-    def _support(self, pieces: Matrix, lam: Matrix) -> Vector:
-        """Values of the supporting functions with slopes lam, less what rounding may have added."""
-        y, whole = self._outcome, self._whole
-        kink = np.where(whole, 0.0, self._kink)
-        jump = np.where(whole, -np.inf, 2.0 * (kink - y))
-        # Conjugate of the piece that is 0 left of its kink, or of the whole quadratic.
-        above = (0.25 * lam + y) * lam + np.where(whole, 0.0, np.square(kink - y))
-        conjugate = np.where(lam > jump, above, lam * kink)
-        products = lam * pieces
-        size = np.abs(products).sum(axis=-1) + np.abs(conjugate).sum(axis=-1)
-        total = (products - conjugate).sum(axis=-1) + self.constant
-        return np.asarray(total - self._rounding(size))
+    def _support(self, points: Matrix, lam: Matrix, slopes: Matrix) -> tuple[Vector, Matrix]:
+        """Values S of the supporting functions at points in lines, and gradients g; lam are made feasible."""
+        supports, turned = np.empty(len(points)), points @ self.C
+        support(self._pieces, points @ self._columns, lam, self._constant, supports)
+        supports += np.einsum("ij,ij->i", points, turned + slopes)
+        return supports, slopes + 2.0 * turned + lam @ self._pieces.rows
 
-    def _dual_values(self, points: Matrix, pieces: Matrix, lam: Matrix, g: Matrix, slopes: Matrix) -> Vector:
-        """The bounds of surrogate/bound.py, for relaxations that only their curved pieces make definite."""
-        q = self._rows.shape[1]
+    def _bounds(self, points: Matrix, lam: Matrix, slopes: Matrix) -> Vector:
+        """Lower bounds from points in lines, with slopes of the pieces there."""
+        supports, g = self._support(points, lam, slopes)
+        if self._factor is None:
+            return self._dual_values(points, lam, slopes, supports, g)
+        v = solve_triangular(self._factor, g.T, lower=True, check_finite=False)
+        return np.asarray(supports - 0.25 * np.einsum("ij,ij->j", v, v))
+
+    def _dual_values(
+        self, points: Matrix, lam: Matrix, slopes: Matrix, supports: Vector, g: Matrix
+    ) -> Vector:
+        """The bounds of bounds.py, for relaxations that only their curved pieces make definite."""
+        q = g.shape[1]
         used = self._whole | (lam > 0.0)
         gram = self.C + (used.astype(np.float64) @ self._products).reshape(-1, q, q)
         try:
@@ -216,42 +179,37 @@ class Pieces:
         except np.linalg.LinAlgError:
             v = np.full_like(g, np.nan)
         with np.errstate(invalid="ignore"):
-            remainder = np.abs(g - np.einsum("kij,kj->ki", gram, v)).sum(axis=1)
-            weak = ((lam < v @ self._columns) & used & ~self._whole).any(axis=1)
-            good = (remainder <= NO_REMAINDER * (1.0 + np.abs(lam).sum(axis=1))) & ~weak
-            decrement = 0.25 * np.einsum("ij,ij->i", g, v)
-            linear = np.einsum("ij,ij->i", points, points @ self.C + slopes)
-            values = self._support(pieces, lam) + linear - np.maximum(decrement, 0.0)
-        values[~good] = -np.inf
-        # A singular Gram matrix goes unnoticed above, and makes much of little: once more, with care.
-        for e in np.flatnonzero(~good | (decrement > SUSPICIOUS)):
-            values[e] = max(values[e], self._mended_value(points[e], lam[e], g[e], slopes[e]))
+            decrement, remainder = residual_cost(gram, g, v)
+            infeasible = ((lam < v @ self._columns) & used & ~self._whole).any(axis=1)
+            good = is_balanced(remainder, np.abs(lam).sum(axis=1)) & ~infeasible
+            values = np.where(good, supports - decrement, -np.inf)
+            doubtful = ~good | (decrement > MAX_PLAIN_DECREMENT)
+        # A singular Gram matrix goes unnoticed above and amplifies rounding: bound these lines with care.
+        for e in np.flatnonzero(doubtful):
+            values[e] = max(values[e], self._repaired_value(points[e], lam[e], g[e], slopes[e]))
         return np.asarray(values)
 
-    def _mended_value(self, b: Vector, lam: Vector, g: Vector, slope: Vector) -> float:
-        """One such bound where slopes are weak, or no bound where the residual has no counterweight."""
-        sloped = lam > 0.0
-        used = self._rows[self._whole | sloped]
-        mended = mend_slopes(self._rows, sloped & ~self._whole, lam, g, self.C + used.T @ used)
-        if not mended.remainder <= NO_REMAINDER * (1.0 + float(np.abs(lam).sum())):
+    def _repaired_value(self, b: Vector, lam: Vector, g: Vector, slope: Vector) -> float:
+        """One such bound after infeasible slopes are repaired; -infinity where the residual is unbalanced."""
+        sloped = (lam > 0.0) & ~self._whole
+        used = self._pieces.rows[self._whole | sloped]
+        repaired = repair_dual(self._pieces.rows, sloped, lam, g, self.C + used.T @ used)
+        if not is_balanced(repaired.remainder, float(np.abs(lam).sum())):
             return -np.inf
-        value = self._support(self._rows @ b, mended.slopes) + b @ (self.C @ b + slope)
-        return float(value) - mended.decrement
+        supports, _ = self._support(b[None], repaired.slopes[None], slope)
+        return float(supports[0]) - repaired.decrement
 
 
 class Relaxation(Pieces):
     """The relaxation for one region and one choice of c."""
 
-    def __init__(self, Z: Matrix, y: Vector, ridge: Matrix, region: Region, c: Vector) -> None:
-        self.y, self.c, self.region = y, c, region
+    def __init__(self, samples: Samples, region: Region, c: Vector) -> None:
+        self.c, self.region = c, region
+        Z, _, _, ridge = samples
         n, q = Z.shape
-        table, rows, slope = np.empty((n, 8)), np.empty((2 * n, q)), np.empty(q)
-        norms, kink, outcome = np.empty(2 * n), np.empty(2 * n), np.empty(2 * n)
-        m, constant = build(
-            Z, region.kind, y, region.l, region.U, c, table, rows, norms, kink, outcome, slope
-        )
+        table, pieces, slope = np.empty((n, 8)), PieceRows.empty(2 * n, q), np.empty(q)
+        m, constant = build(samples, region, c, table, pieces, slope)
         self.envelopes = Envelopes.from_columns(table)
         C = ridge - (Z.T * c) @ Z
-        whole = rows[:n][region.kind == ON]
-        K = C + whole.T @ whole
-        super().__init__(Z, C, K, rows[:m], norms[:m], kink[:m], outcome[:m], slope, constant)
+        whole = pieces.rows[:n][region.kind == ON]
+        super().__init__(Z, C, C + whole.T @ whole, pieces.first(m), slope, constant)

@@ -19,6 +19,7 @@ from scipy.linalg import solve_triangular
 from rectifit._typing import Index, Matrix, Vector
 from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
 from rectifit.certificate.relaxation import Bound, Region, Relaxation
+from rectifit.tolerances import COVER_TOL, INTERVAL_ATOL, INTERVAL_RTOL
 
 __all__ = [
     "can_shrink",
@@ -29,10 +30,10 @@ __all__ = [
     "shrink_by_tilts",
 ]
 
-# Intervals are widened by this much against rounding, relative and in units of y.
-RELATIVE, ABSOLUTE = 1e-7, 1e-9
-# Tilts that are minimised in one call, and how many lengths of each are tried.
-TOGETHER, TRIES = 32, 2
+# Tilts that are minimised in one call.
+TILT_BATCH = 32
+# Lengths of each tilt that are tried.
+MAX_TRIES = 2
 
 
 def decide(region: Region) -> int:
@@ -58,7 +59,7 @@ def can_shrink(Z: Matrix) -> bool:
         _, left = nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))
     except RuntimeError:
         return True
-    return bool(left <= 1e-9)
+    return bool(left <= COVER_TOL)
 
 
 def has_intervals(region: Region) -> bool:
@@ -75,7 +76,7 @@ def shrink_by_cost(region: Region, y: Vector, cutoff: float) -> int:
     """
     negative = np.minimum(y, 0.0)
     room = max(cutoff - float(negative @ negative), 0.0)
-    radius = np.sqrt(room + np.square(negative)) * (1.0 + RELATIVE) + ABSOLUTE
+    radius = np.sqrt(room + np.square(negative)) * (1.0 + INTERVAL_RTOL) + INTERVAL_ATOL
     np.minimum(region.U, y + radius, out=region.U)
     on = y > radius
     region.l[on] = np.maximum(region.l[on], (y - radius)[on])
@@ -88,7 +89,7 @@ def shrink_by_ellipsoid(region: Region, Z: Matrix, bound: Bound, cutoff: float) 
         return 0
     W = solve_triangular(bound.factor, Z.T, lower=True, check_finite=False)
     room = max(cutoff - bound.value, 0.0)
-    radius = np.sqrt(room * np.einsum("ij,ij->j", W, W)) * (1.0 + RELATIVE) + ABSOLUTE
+    radius = np.sqrt(room * np.einsum("ij,ij->j", W, W)) * (1.0 + INTERVAL_RTOL) + INTERVAL_ATOL
     centre = Z @ bound.centre
     np.maximum(region.l, centre - radius, out=region.l)
     np.minimum(region.U, centre + radius, out=region.U)
@@ -114,8 +115,8 @@ def tilted_bounds(
     room = max(cutoff - base.value, 1e-12)
     tau = 2.0 * np.sqrt(room / np.maximum(spread, 1e-300))
     todo = np.arange(len(V))
-    for _ in range(TRIES):
-        for part in np.array_split(todo, max(1, todo.size // TOGETHER)):
+    for _ in range(MAX_TRIES):
+        for part in np.array_split(todo, max(1, todo.size // TILT_BATCH)):
             if is_over():
                 return best
             tilts = tau[part, None] * V[part]
@@ -155,12 +156,12 @@ def shrink_by_tilts(
     index = np.flatnonzero((region.kind == FREE) | (region.kind == CONVEX)) if only is None else only
     spread = spreads[0, index]
     low = tilted_bounds(relaxation, base, Z[index], cutoff, spread, is_over)
-    np.maximum.at(region.l, index, low - ABSOLUTE)
+    np.maximum.at(region.l, index, low - INTERVAL_ATOL)
     spreads[0, index] = spread
     if only is None:
         index = index[region.l[index] < 0.0]
         spread = spreads[1, index]
         high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread, is_over)
-        np.minimum.at(region.U, index, high + ABSOLUTE)
+        np.minimum.at(region.U, index, high + INTERVAL_ATOL)
         spreads[1, index] = spread
     return decide(region)

@@ -23,8 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from rectifit._typing import Mask, Matrix, Vector
+from rectifit._typing import Mask, Vector
 from rectifit.certificate.envelope import FREE, ON
+from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
 from rectifit.certificate.tighten import shrink_by_ellipsoid
 
@@ -74,9 +75,7 @@ def first_transfer(region: Region) -> Vector:
 class Transfer:
     """The ascent for one set of data; `seen` is told every point, for it may be a better solution."""
 
-    Z: Matrix
-    y: Vector
-    ridge: Matrix
+    samples: Samples
     seen: Callable[[Vector], None]
     is_over: Callable[[], bool]
 
@@ -85,7 +84,7 @@ class Transfer:
     ) -> Ascent:
         """Maximise the bound, and shrink the region on the way."""
         here = self._evaluate_within(region, c, start, mu)
-        result = Ascent(c, Bound(-np.inf, start.b, self.Z @ start.b, None, start.b, start))
+        result = Ascent(c, Bound(-np.inf, start.b, self.samples.Z @ start.b, None, start.b, start))
         if here is None:
             return result
         result.keep(here)
@@ -105,7 +104,7 @@ class Transfer:
             stage_ends = stage_ends or step == max_steps
             if not stage_ends and step % TIGHTEN != 0:
                 continue
-            settled = shrink_by_ellipsoid(region, self.Z, here.bound, cutoff)
+            settled = shrink_by_ellipsoid(region, self.samples.Z, here.bound, cutoff)
             if settled < 0:
                 result.closed = True
                 return result
@@ -133,7 +132,7 @@ class Transfer:
         return np.where(lends, MOST_LENT, 0.0), np.where(region.kind == FREE, MOST_BORROWED, 0.0)
 
     def _evaluate(self, region: Region, c: Vector, start: Start, mu: float) -> Evaluation | None:
-        relaxation = Relaxation(self.Z, self.y, self.ridge, region, c)
+        relaxation = Relaxation(self.samples, region, c)
         try:
             factor = np.linalg.cholesky(relaxation.C)
         except np.linalg.LinAlgError:
@@ -141,7 +140,7 @@ class Transfer:
         bound = relaxation.minimise(start)
         if bound.value == -np.inf:
             return None
-        W = solve_triangular(factor, self.Z.T, lower=True, check_finite=False)
+        W = solve_triangular(factor, self.samples.Z.T, lower=True, check_finite=False)
         barrier = 2.0 * float(np.log(factor.diagonal()).sum())
         gradient = self._slope(relaxation, bound.u) - mu * np.einsum("ij,ij->j", W, W)
         return Evaluation(c, bound, bound.value + mu * barrier, gradient)

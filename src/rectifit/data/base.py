@@ -99,7 +99,8 @@ class ShiftedData(Data):
 
     def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:
         """One pass over the data."""
-        return self.data.reduce(_ShiftedTask(self.floor, task), design=design)
+        shifted: Callable[[Block], S] = _ShiftedTask(self.floor, task)
+        return self.data.reduce(shifted, design=design)
 
     def with_threads(self, n_threads: int) -> ShiftedData:
         """The same data, read by so many threads."""

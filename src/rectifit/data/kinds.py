@@ -16,7 +16,7 @@ __all__ = ["header_of", "like", "predict"]
 
 
 def header_of(X: Any) -> Any:
-    """What scikit-learn can read names and number of columns from; None for `Data`, which says them itself."""
+    """What scikit-learn can read the columns from; None for `Data`, which describes its columns itself."""
     if isinstance(X, Data):
         return None
     # A dask frame without its rows knows its columns.

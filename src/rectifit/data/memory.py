@@ -76,7 +76,8 @@ class MemoryData(ArrayData):
     @cached_property
     def positive(self) -> Mask:
         """Samples with y > 0; only their terms of the objective are not convex."""
-        return self.y > 0.0
+        positive: Mask = self.y > 0.0
+        return positive
 
     @cached_property
     def root_weight(self) -> Vector:

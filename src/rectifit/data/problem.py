@@ -164,12 +164,13 @@ class Problem:
     # What follows needs all rows in memory.
 
     @property
-    def X(self) -> Any:
+    def X(self) -> Any:  # noqa: N802
         return self.loaded("X is asked for").X
 
     @property
     def y(self) -> Vector:
-        return self.loaded("y is asked for").y
+        outcomes: Vector = self.loaded("y is asked for").y
+        return outcomes
 
     @property
     def sample_weight(self) -> Vector | None:

@@ -137,7 +137,7 @@ def _draw(solution: Fit, n_replicates: int, random_state: Any, n_threads: int) -
     def refit(seed: int) -> Vector:
         drawn = np.random.default_rng(seed).choice(members, members.size)
         times = np.bincount(drawn, minlength=problem.n_samples)
-        weights = np.square(problem.root_weight) * times
+        weights: Vector = np.square(problem.root_weight) * times.astype(np.float64)
         sample = replace(problem, data=problem.loaded().reweighted(weights), _shifted={})
         start = FloorPoint.at(sample, solution.beta, solution.intercept, solution.floor)
         fitted = (descend if solution.floor_is_estimated else fit_coefficients)(sample, start)

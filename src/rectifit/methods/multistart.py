@@ -26,8 +26,7 @@ from rectifit.surrogate.rows_engine import AcceleratedEngine
 __all__ = ["MAX_ITER", "Multistart"]
 
 MAX_ITER = 100
-# Starts that are followed together, where an engine minimises several sets at once; fixed, whatever the number
-# of threads.
+# Starts that are followed together, where an engine minimises several sets at once; whatever the threads.
 MAX_TOGETHER = 16
 # Starts that are followed by the exact solver after an accelerator has followed all, and ends of its paths.
 FIRST_STARTS = 32

@@ -68,7 +68,7 @@ class CompiledEngine:
         )
         n_infeasible = kernel.evaluate_with_bound(self._problem, kinks, self._source, minima, found)
         if n_infeasible > 0:
-            for e in np.flatnonzero(found.infeasible):
+            for e in np.flatnonzero(found.infeasible).tolist():
                 found.losses[e] = self._repaired_loss(kinks, minima, found, e)
         # Where the search did not converge, the factors are not those of the states.
         found.losses[~minima.converged] = np.inf

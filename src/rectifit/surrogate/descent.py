@@ -21,9 +21,6 @@ __all__ = ["descend"]
 SPREADS = (1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-6, 1e-5)
 # Kinks and lengths of rows below this, in working units, are spread as if they had this size.
 MIN_SPREAD_SIZE = 1e-3
-# Steps per problem, without and per coefficient. No search that makes progress comes near this.
-MAX_STEPS = 1000
-MAX_STEPS_PER_COEFFICIENT = 100
 
 
 def descend(problem: PieceProblem, kinks: Matrix, warm: WarmState, restart: bool = False) -> Minima:
@@ -53,7 +50,7 @@ def _run(
         np.empty(k, dtype=np.int64),
         np.empty(k, dtype=np.bool_),
     )
-    max_steps = MAX_STEPS + MAX_STEPS_PER_COEFFICIENT * q
+    max_steps = kernel.MAX_STEPS + kernel.MAX_STEPS_PER_COEFFICIENT * q
     return minima, kernel.minimise(problem, kinks, max_steps, trust, restart, first, warm, minima)
 
 

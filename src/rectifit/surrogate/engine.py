@@ -46,9 +46,14 @@ class Minimum:
 class WorkingSums(Protocol):
     """Sums over all rows in working coordinates: Z'Z, and sum v^2."""
 
-    coordinates: Coordinates
-    gram: Matrix
-    total: float
+    @property
+    def coordinates(self) -> Coordinates: ...
+
+    @property
+    def gram(self) -> Matrix: ...
+
+    @property
+    def total(self) -> float: ...
 
     def least_squares(self) -> Vector:
         """The linear least-squares fit, ridge included."""

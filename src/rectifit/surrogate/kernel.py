@@ -46,6 +46,8 @@ from rectifit.tolerances import (
 )
 
 __all__ = [
+    "MAX_STEPS",
+    "MAX_STEPS_PER_COEFFICIENT",
     "add_to_gram",
     "backward",
     "dot",
@@ -56,6 +58,7 @@ __all__ = [
     "line_search",
     "minimise",
     "multiply",
+    "weigh_residual",
 ]
 
 # How often held rows are released, all at once, before the minimum over the states is reached. A little of
@@ -63,12 +66,17 @@ __all__ = [
 MAX_EAGER_RELEASES = 2
 # The search stands still after more steps of length zero in a row than this.
 MAX_ZERO_STEPS = 10
+# For callers: limits on the steps per problem, constant and per coefficient. No search that makes progress
+# comes near them.
+MAX_STEPS = 1000
+MAX_STEPS_PER_COEFFICIENT = 100
 
 shared(pieces.value, pieces.conjugate, pieces.support, bounds.allowance)
 
 
 @inner
 def dot(a, b):
+    """Scalar product."""
     s = 0.0
     for j in range(a.shape[0]):
         s += a[j] * b[j]
@@ -313,7 +321,7 @@ def classify(c, warm, trust, held, moves, to):
 
 @inlined
 def move_rows(problem, warm, moves, to, n_moves, g):
-    """Give rows their new states, in Gram matrix and gradient, too. Returns whether the Gram matrix changed."""
+    """Give rows their new states and update Gram matrix and gradient. Returns whether the former changed."""
     Z, y, u, state, changed = problem.Z, problem.y, warm.u, warm.state, False
     for e in range(n_moves):
         i = moves[e]

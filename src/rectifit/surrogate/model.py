@@ -64,7 +64,8 @@ class View:
 
     Attributes
     ----------
-    margin : far rows with a kink are away from it by at least this multiple of their length
+    margin : far rows on the quadratic right of a kink are away from it by at least this multiple of their
+        length
     width : the same as a distance
     near : the near rows, or None where they are too many
     held : near rows that are likely to be held at their kink, where that is known

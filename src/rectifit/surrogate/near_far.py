@@ -8,8 +8,7 @@ what was seen (`rectifit.surrogate.model`), and the next look is at where that l
   many kinks together are as good as smooth.
 
 No look is spent on proof: every look gives the value at its point and a lower bound of the minimum, and when
-they agree it is done. A step that leads too far is shortened to where a straight line through the slopes at
-both ends puts the minimum.
+they agree it is done. A step that leads too far is shortened.
 """
 
 from __future__ import annotations
@@ -105,6 +104,10 @@ class Reader(Protocol):
         """One look at all points."""
         ...
 
+    def share_of_step(self, start: tuple[View, ModelStep], end: tuple[View, ModelStep]) -> float:
+        """How far to go from one point towards another, which the step from the first led to or beyond."""
+        ...
+
 
 class Question(NamedTuple):
     """One surrogate at one point, what the reader says of near rows, and what it saw of the surrogate last.
@@ -137,8 +140,9 @@ class SolveState:
     # Whether the point is expected to be the last, and what the last look has shown of the next surrogate.
     is_last: bool = False
     ahead: View | None = None
-    # The last point that was accepted, its value with all that smoothing may hide, and the step from there.
-    base: tuple[Vector, float, ModelStep] | None = field(default=None, repr=False)
+    # The last point that was accepted, with the step from there, and its value with all that smoothing hides.
+    base: tuple[View, ModelStep] | None = field(default=None, repr=False)
+    ceiling: float = math.inf
     share: float = 1.0
 
 
@@ -225,10 +229,14 @@ class NearFar:
         places = []
         for state in states:
             places.append(len(questions))
-            zero = None if following is None else self.zero_of(state.gamma)
-            questions.append(Question(state.active, state.gamma, state.target, state.last, zero))
+            zero = self.zero_of(state.gamma)
+            question = Question(state.active, state.gamma, state.target, state.last)
             state.ahead = None
-            if following is not None and state.is_last and state.last is not None:
+            if following is None:
+                questions.append(question)
+                continue
+            questions.append(question._replace(zero=zero))
+            if state.is_last and state.last is not None:
                 point = replace(state.last[0].at, gamma=state.gamma, fingerprints=None, zero=zero)
                 questions.append(questions[-1]._replace(active=following(point), last=None))
         views = self.reader.look(questions)
@@ -255,10 +263,10 @@ class NearFar:
             return
         state.is_polished = reached
         hidden = 0.0 if step.is_exact or view.band is None else view.band.gap
-        if state.base is not None and at.value > state.base[1] + hidden + RISE_TOL * total and not reached:
-            self._shorten(state, step)
+        if at.value > state.ceiling + hidden + RISE_TOL * total and not reached:
+            self._shorten(state, view, step)
             return
-        state.base, state.share = (at.gamma, at.value + hidden, step), 1.0
+        state.base, state.ceiling, state.share = (view, step), at.value + hidden, 1.0
         state.gamma = at.gamma + step.delta
         move = self.length(step.delta)
         if step.is_exact:
@@ -269,14 +277,12 @@ class NearFar:
         state.last_move, state.is_last = move, step.is_exact and reach == 0.0
         state.target = self.reader.target(state.active, state.gamma, reach, state.turn)
 
-    def _shorten(self, state: SolveState, step: ModelStep) -> None:
-        """Go back to where a straight line through the slopes at both ends puts the minimum."""
+    def _shorten(self, state: SolveState, view: View, step: ModelStep) -> None:
+        """Go back on a step that led too far."""
         assert state.base is not None
-        origin, _, way = state.base
-        down, up = float(way.slope @ way.delta), float(step.slope @ way.delta)
-        ratio = down / (down - up) if up > 0.0 > down else 0.5
-        state.share *= min(max(ratio, 0.1), 0.7)
-        state.gamma, state.is_last = origin + state.share * way.delta, False
+        origin, way = state.base
+        state.share *= self.reader.share_of_step(state.base, (view, step))
+        state.gamma, state.is_last = origin.at.gamma + state.share * way.delta, False
         reach = AFTER_SMOOTH * state.share * self.length(way.delta)
         state.target = self.reader.target(state.active, state.gamma, reach, state.turn)
 

@@ -1,4 +1,4 @@
-"""The engine over data that is read in passes: active sets are cuts through the outcomes, or signs of a point.
+"""The engine over data read in passes: active sets are cuts through the outcomes, or signs of a point.
 
 An active set is never stored, and all surrogates that do not depend on each other are minimised in the same
 passes.
@@ -122,8 +122,10 @@ class PassEngine(Engine):
     def length(self, point: Point) -> float:
         """The norm of sqrt(w) u, from the Gram matrix of all rows."""
         coordinates = self.reader.coordinates
-        known = isinstance(point, PassPoint)
-        gamma = point.at.gamma if known else coordinates.from_coefficients(point.beta, point.intercept)
+        if isinstance(point, PassPoint):
+            gamma = point.at.gamma
+        else:
+            gamma = coordinates.from_coefficients(point.beta, point.intercept)
         return coordinates.scale * math.sqrt(max(float(gamma @ self.reader.gram @ gamma), 0.0))
 
     def shorten(self, point: Point) -> Point | None:  # noqa: ARG002
@@ -144,8 +146,8 @@ class PassEngine(Engine):
     def _starts(self, sets: list[ActiveSet], starts: Sequence[Point] | None) -> list[Start]:
         """From minima found before, or from the sample."""
         model, otherwise = self.reader.model, self.reader.least_squares()
-        bases = [getattr(point, "found", None) for point in starts or ()]
-        if bases and all(bases):
+        bases = [point.found for point in starts or () if isinstance(point, PassPoint) and point.found]
+        if starts is not None and len(bases) == len(starts):
             return model.next_starts(sets, bases)
         return model.first_starts(sets, otherwise)
 

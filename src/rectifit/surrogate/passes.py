@@ -13,7 +13,7 @@ from rectifit.coordinates import find_coordinates
 from rectifit.data.blocks import Block, S
 from rectifit.data.memory import MemoryData
 from rectifit.data.problem import Problem
-from rectifit.surrogate.model import BandSums, Iterate, View
+from rectifit.surrogate.model import BandSums, Iterate, ModelStep, View
 from rectifit.surrogate.near_far import Question
 from rectifit.surrogate.sample_model import BandTarget, Sample, SampleModel
 from rectifit.surrogate.survey import GramTask, SurveyTask
@@ -25,6 +25,9 @@ __all__ = ["PassReader"]
 SAMPLE_FACTOR = 200
 MIN_SAMPLE_ROWS = 5000
 MAX_SAMPLE_NUMBERS = 1 << 23
+# A step that led too far is shortened to between these shares.
+MIN_SHARE = 0.1
+MAX_SHARE = 0.7
 
 
 class PassReader:
@@ -96,14 +99,24 @@ class PassReader:
 
     def look(self, questions: Sequence[Question]) -> list[View]:
         """One pass at all points."""
+        nothing = BandTarget(-1.0, 0)
+        targets: list[BandTarget] = [question.target or nothing for question in questions]
         probes = [
-            Probe(q.gamma, q.active, *(q.target or BandTarget(-1.0, 0)), zero=q.zero) for q in questions
+            Probe(question.gamma, question.active, target.width, target.cap, question.zero)
+            for question, target in zip(questions, targets, strict=True)
         ]
         found = self.sweep(probes)
         return [
             self._view(probe, found, far, e)
             for e, (probe, far) in enumerate(zip(probes, found.far(), strict=True))
         ]
+
+    def share_of_step(self, start: tuple[View, ModelStep], end: tuple[View, ModelStep]) -> float:
+        """Where a straight line through the slopes at both ends puts the minimum."""
+        way = start[1]
+        down, up = float(way.slope @ way.delta), float(end[1].slope @ way.delta)
+        ratio = down / (down - up) if up > 0.0 > down else 0.5
+        return min(max(ratio, MIN_SHARE), MAX_SHARE)
 
     def sweep(self, probes: Sequence[Probe]) -> PassResult:
         """One pass."""

@@ -94,7 +94,7 @@ class Minima(NamedTuple):
 class Source(NamedTuple):
     """The data behind the rows: z_i = root_weight_i a_i'T, all transposed.
 
-    penalty is the weight of the squares of the coefficients, largest the largest |root_weight_i a_ij| of every
+    penalty is the weight of the squares of the coefficients, largest the largest |root_weight_i a_ij| per
     column.
     """
 

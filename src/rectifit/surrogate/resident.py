@@ -18,7 +18,7 @@ from rectifit.active import ActiveSet, Members
 from rectifit.surrogate.band import Near
 from rectifit.surrogate.model import Iterate, ModelStep, View
 from rectifit.surrogate.near_far import NearFar, Question, Start
-from rectifit.surrogate.records import HELD
+from rectifit.surrogate.records import FLAT, HELD, QUADRATIC
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.solution import Answers
 from rectifit.tolerances import DRIFT_TOL, HOLD_TOL
@@ -67,12 +67,33 @@ class ResidentReader:
         """How many rows are to be near."""
         q = self.rows.n_directions
         wanted = max((NEXT_NEAR_FACTOR if turn else FIRST_NEAR_FACTOR) * q, MIN_NEAR_ROWS)
-        wanted *= 2 ** max(0, turn - DOUBLING_TURN)
+        wanted <<= max(0, turn - DOUBLING_TURN)
         return min(wanted, max(MAX_NEAR_NUMBERS // q, FIRST_NEAR_FACTOR * q))
 
     def look(self, questions: Sequence[Question]) -> list[View]:
         """One look after another."""
         return [self._look(question) for question in questions]
+
+    def share_of_step(self, start: tuple[View, ModelStep], end: tuple[View, ModelStep]) -> float:
+        """Where the surrogate is least on the way: an exact line search, as u is known at both ends."""
+        # Imported here: the compiler takes longer to load than everything else together.
+        from rectifit.surrogate.kernel import line_search
+
+        (first, last), y = (start[0], end[0]), self.rows.y
+        assert isinstance(first, RowView)
+        assert isinstance(last, RowView)
+        u, du, on = first.u, last.u - first.u, first.right
+        gamma, delta = first.at.gamma, last.at.gamma - first.at.gamma
+        slope = 2.0 * float(((u - y) * du) @ on + gamma @ self.ridge @ delta)
+        curvature = 2.0 * float((du * du) @ on + delta @ self.ridge @ delta)
+        meets = np.flatnonzero((last.right != on) & (du != 0.0))
+        kink = pieces.inactive_kink(y[meets])
+        when = np.maximum((kink - u[meets]) / du[meets], 0.0)
+        state = np.where(on[meets], QUADRATIC, FLAT).astype(np.int8)
+        share, _, _ = line_search(
+            when, np.arange(meets.size), meets.size, slope, curvature, u[meets], du[meets], y[meets], state
+        )
+        return float(share)
 
     def slopes(self, view: View, near_slopes: Vector) -> Vector:
         """The dual solution: slopes of all rows at a point, those of the near rows given."""
@@ -122,12 +143,14 @@ class ResidentReader:
             gram = self._gram - present.T @ present + self.ridge
             cross = self._cross - y[index][right[index]] @ present
         held = self._held[index] & (np.abs(u - kink)[index] <= HOLD_TOL)
+        # Far rows on their constant have slope 0 and stay feasible wherever they are.
         distance[index] = np.inf
+        margin = float(distance.min(initial=np.inf, where=right))
         return RowView(
             at,
             slope=2.0 * (gram @ gamma - cross),
             gram=gram,
-            margin=float(distance.min(initial=np.inf)),
+            margin=margin,
             width=np.inf,
             near=Near(Z, y[index], u[index]),
             held=held,
@@ -145,8 +168,8 @@ class ResidentReader:
 
     @staticmethod
     def _is_same_model(last: RowView, right: Mask, distance: Vector, n_wanted: int) -> bool:
-        """Whether no far row has changed sides or come to its kink since the last look."""
-        changed = (right != last.right) | (distance <= HOLD_TOL)
+        """Whether no far row has changed sides, or come to its kink from the right, since the last look."""
+        changed = (right != last.right) | ((distance <= HOLD_TOL) & right)
         changed[last.index] = False
         is_enough = last.index.size >= n_wanted or last.margin == np.inf
         return is_enough and not changed.any()

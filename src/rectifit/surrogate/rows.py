@@ -63,7 +63,7 @@ class WorkingRows:
         return self.coordinates.n_columns
 
     @property
-    def T(self) -> Matrix:
+    def T(self) -> Matrix:  # noqa: N802
         """From working coordinates to coefficients over the scale."""
         return self.coordinates.T
 

@@ -141,8 +141,9 @@ class RowsEngine(Engine):
         return active.mask if isinstance(active, Members) else self.problem.loaded().mask_of(active)
 
     def _u(self, point: Point) -> Vector:
-        known = isinstance(point, RowPoint)
-        return point.u if known else self.problem.preactivation(point.beta, point.intercept)
+        if isinstance(point, RowPoint):
+            return point.u
+        return self.problem.preactivation(point.beta, point.intercept)
 
     def __reduce__(self) -> tuple[type[RowsEngine], tuple[Problem]]:
         # Only the data goes to other processes.
