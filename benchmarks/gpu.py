@@ -5,7 +5,7 @@ Needs torch with CUDA, numpy, scipy, scikit-learn, threadpoolctl and numba, and 
 the machine's Python into a folder on the path. Without CUDA all runs on the CPU device, at small sizes.
 
 Times are of warm runs, with the data where it is solved, and end when the device has finished. Every result
-is compared with that of the engine for arrays on the host, at a size that the host can solve soon.
+is compared with that of the same fit on the host, at a size that the host can solve soon.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from rectifit import solve
+from rectifit.data import TensorData
 from rectifit.datasets import make_relu
 from rectifit.experiments.machine import yardstick
-from rectifit.scale import BlockProblem, TensorData
 
 # Targets, in seconds on an H200 whose host has this yardstick.
 UNIT = 0.9e-3
@@ -66,23 +66,23 @@ class Ledger:
     def __init__(self, device: Any) -> None:
         self.seconds: Counter[str] = Counter()
         self.passes: Counter[str] = Counter()
-        self._device, self._reduce = device, BlockProblem.reduce
+        self._device, self._reduce = device, TensorData.reduce
 
     def __enter__(self) -> Ledger:
         ledger = self
 
-        def reduce(self: BlockProblem, task: Any, **options: Any) -> Any:
+        def reduce(self: TensorData, task: Any, **options: Any) -> Any:
             name = f"{type(task).__name__.strip('_')} {len(getattr(task, 'probes', ())) or ''}".strip()
             seconds, summary = seconds_of(lambda: ledger._reduce(self, task, **options), ledger._device)
             ledger.seconds[name] += seconds
             ledger.passes[name] += 1
             return summary
 
-        BlockProblem.reduce = reduce  # type: ignore[method-assign]
+        TensorData.reduce = reduce  # type: ignore[method-assign]
         return self
 
     def __exit__(self, *_: object) -> None:
-        BlockProblem.reduce = self._reduce  # type: ignore[method-assign]
+        TensorData.reduce = self._reduce  # type: ignore[method-assign]
 
     def show(self, total: float) -> None:
         for name, seconds in self.seconds.most_common():

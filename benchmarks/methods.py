@@ -20,6 +20,7 @@ from rectifit.datasets import make_relu
 from rectifit.experiments.machine import yardstick
 from rectifit.methods.approximation import Enumeration
 from rectifit.methods.search import Search
+from rectifit.surrogate.rows_engine import RowsEngine
 
 # samples, features, k, target in seconds
 ENUMERATIONS = [(200, 10, 2, 1.0), (200, 10, 3, 30.0), (1000, 50, 2, 60.0)]
@@ -38,7 +39,8 @@ def enumeration(quick: bool) -> None:
         if quick and target > 1.0:
             continue
         X, y, *_ = make_relu(n, p, noise=0.5, random_state=0)
-        total = Enumeration(Search(Problem.from_data(X, y, fit_intercept=False)), k, True).total
+        problem = Problem.from_data(X, y, fit_intercept=False)
+        total = Enumeration(Search(RowsEngine(problem)), k, True).total
         solve(X, y, "approximation", fit_intercept=False)
         unit = yardstick()
         solution = solve(X, y, "approximation", k=k, fit_intercept=False)

@@ -7,16 +7,16 @@ from brute import least_objective, random_problem
 from rectifit import Problem, SurrogateSolver, solve
 from rectifit.datasets import make_relu
 from rectifit.methods.approximation import Approximation, Enumeration
-from rectifit.methods.order import ascending
 from rectifit.methods.search import Search
 from rectifit.solution import Stop
 from rectifit.surrogate.neighbours import Neighbours
+from rectifit.surrogate.rows_engine import RowsEngine, ascending
 
 
 def run(problem, stage, **options):
-    search = Search(problem, **options)
+    search = Search(RowsEngine(problem), **options)
     stopped = search.run([("stage", stage)])
-    return search, search.solution("stage", stopped)
+    return search, search.finish("stage", stopped)
 
 
 def enumerated_sets(problem, k):

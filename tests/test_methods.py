@@ -11,8 +11,8 @@ from rectifit import Problem, ReLURegressor, solve
 from rectifit.datasets import make_relu
 from rectifit.methods.stages import STAGES
 from rectifit.methods.gd import MAX_BACKTRACKS
-from rectifit.methods.sorting import split_sets
 from rectifit.solution import Stop
+from rectifit.surrogate.rows_engine import RowsEngine
 
 # Random data and random starts may well end at zero.
 pytestmark = pytest.mark.filterwarnings("ignore:the fit is the zero function")
@@ -131,7 +131,7 @@ def test_sorting_follows_the_papers_ranks():
     X, y = data(n=37)
     problem = Problem.from_data(X, y)
     order = np.argsort(y, kind="stable")
-    sets = split_sets(problem, 10)
+    sets = [active.mask for active in RowsEngine(problem).split_sets(10)]
     assert len(sets) == 11
     for t, active in enumerate(sets):
         expected = np.zeros(37, dtype=bool)

@@ -50,9 +50,9 @@ def fit_both(kind, **more):
     """A fit in passes, and the same with its data in memory."""
     X, y, w, options = make(kind)
     options |= more
-    ours = solve(ArrayData(X, y, w, block_rows=37, n_threads=2), None, "sorting+iterative", **options)
+    streamed = solve(ArrayData(X, y, w, block_rows=37, n_threads=2), None, "sorting+iterative", **options)
     options.pop("floor", None)
-    return ours, replace(ours, problem=Problem.from_data(X, y, sample_weight=w, **options)), X
+    return streamed, replace(streamed, problem=Problem.from_data(X, y, sample_weight=w, **options)), X
 
 
 def assert_close(found, expected):
@@ -63,8 +63,8 @@ def assert_close(found, expected):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("data", DATA)
 def test_the_summary_is_the_one_of_data_in_memory(data, kind):
-    ours, memory, _ = fit_both(data)
-    found, expected = ours.summary(covariance=kind), memory.summary(covariance=kind)
+    streamed, memory, _ = fit_both(data)
+    found, expected = streamed.summary(covariance=kind), memory.summary(covariance=kind)
     assert_close(found.std_error, expected.std_error)
     assert 0 < expected.n_active < expected.n_samples
     assert np.isnan(expected.std_error).any() == (data == "collinear")
@@ -72,7 +72,7 @@ def test_the_summary_is_the_one_of_data_in_memory(data, kind):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9)
     for name in ("names", "n_samples", "n_active", "n_positive", "notes", "certificate"):
         assert getattr(found, name) == getattr(expected, name)
-    matrix = estimate_covariance(ours, kind).matrix
+    matrix = estimate_covariance(streamed, kind).matrix
     scale = np.sqrt(np.outer(matrix.diagonal(), matrix.diagonal()))
     assert_close(matrix / scale, estimate_covariance(memory, kind).matrix / scale)
 
@@ -80,10 +80,10 @@ def test_the_summary_is_the_one_of_data_in_memory(data, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_least_squares_on_the_active_rows(kind):
     """From scratch: the formulas with all rows in one array, without means and units."""
-    ours, _, X = fit_both("weights")
+    streamed, _, X = fit_both("weights")
     y, w = make("weights")[1:3]
-    on = (ours.predict(X) > 0.0) & (w > 0.0)
-    A, e, w = np.column_stack([X, np.ones(len(y))])[on], (y - ours.predict(X))[on], w[on]
+    on = (streamed.predict(X) > 0.0) & (w > 0.0)
+    A, e, w = np.column_stack([X, np.ones(len(y))])[on], (y - streamed.predict(X))[on], w[on]
     A = A / np.abs(A).max(axis=0)
     bread = np.linalg.inv(A.T @ (w[:, None] * A))
     h, df = w * np.einsum("ij,jk,ik->i", A, bread, A), len(e) - 5
@@ -91,38 +91,38 @@ def test_it_is_least_squares_on_the_active_rows(kind):
     meat = A.T @ ((omega * (w * e) ** 2)[:, None] * A)
     meat = (w @ e**2) / df * np.linalg.inv(bread) if kind == "nonrobust" else meat
     expected = np.sqrt(np.diag(bread @ meat @ bread)) / np.append(np.abs(X[on]).max(axis=0), 1.0)
-    np.testing.assert_allclose(ours.summary(covariance=kind).std_error, expected, rtol=1e-7)
+    np.testing.assert_allclose(streamed.summary(covariance=kind).std_error, expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("at", ["average", "means"])
 @pytest.mark.parametrize("data", ["plain", "weights", "no intercept", "float32"])
 def test_effects_and_prediction_intervals_are_those_of_data_in_memory(data, at):
-    ours, memory, X = fit_both(data)
-    found, expected = marginal_effects(ours, at), marginal_effects(memory, at)
+    streamed, memory, X = fit_both(data)
+    found, expected = marginal_effects(streamed, at), marginal_effects(memory, at)
     assert_close(found.coefficient, expected.coefficient)
     assert_close(found.std_error, expected.std_error)
-    for ours, theirs in zip(prediction_interval(ours, X), prediction_interval(memory, X), strict=True):
+    for ours, theirs in zip(prediction_interval(streamed, X), prediction_interval(memory, X), strict=True):
         assert_close(ours, theirs)
 
 
 @pytest.mark.parametrize("kind", ["nonrobust", "HC3"])
 def test_known_floors(kind):
-    ours, memory, X = fit_both("weights", floor=0.3)
-    assert ours.floor == 0.3
-    found, expected = ours.summary(covariance=kind), memory.summary(covariance=kind)
+    streamed, memory, X = fit_both("weights", floor=0.3)
+    assert streamed.floor == 0.3
+    found, expected = streamed.summary(covariance=kind), memory.summary(covariance=kind)
     assert_close(found.std_error, expected.std_error)
     for name in ("n_samples", "n_active", "n_positive", "notes"):
         assert getattr(found, name) == getattr(expected, name)
     for name in ("sigma", "sigma_floor", "r_squared"):
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9)
-    assert_close(marginal_effects(ours).std_error, marginal_effects(memory).std_error)
-    for ours, theirs in zip(prediction_interval(ours, X), prediction_interval(memory, X), strict=True):
+    assert_close(marginal_effects(streamed).std_error, marginal_effects(memory).std_error)
+    for ours, theirs in zip(prediction_interval(streamed, X), prediction_interval(memory, X), strict=True):
         assert_close(ours, theirs)
 
 
 def test_nothing_is_below_the_floor_where_no_outcome_is():
-    ours, _, X = fit_both("above")
-    assert prediction_interval(ours, X).low.min() == 0.0
+    streamed, _, X = fit_both("above")
+    assert prediction_interval(streamed, X).low.min() == 0.0
     assert prediction_interval(fit_both("plain")[0], X).low.min() < 0.0
 
 
