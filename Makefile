@@ -38,10 +38,11 @@ reproduce: $(VENV)/.installed-cli  ## every table and figure of the paper, into 
 docs: $(VENV)/.installed-docs  ## build the documentation into build/docs; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -b html docs build/docs
 
-lint: $(VENV)/.installed-lint  ## style, types and spelling
+lint: $(VENV)/.installed-lint  ## style, types, layers and spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 	$(BIN)/codespell
 
 format: $(VENV)/.installed-lint  ## bring the code into shape

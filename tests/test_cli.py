@@ -13,10 +13,10 @@ import rectifit
 from rectifit import cli, solve
 from rectifit.cli import fitting, streaming
 from rectifit.cli.program import program
+from rectifit.data import open_parquet
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.formatting import align, write_p
 from rectifit.model_file import read_model
-from rectifit.data import open_parquet
 from rectifit.solution import VerificationError
 
 
@@ -392,7 +392,7 @@ def test_several_files_are_printed_as_one(files):
 
 def test_a_very_large_file_is_read_in_blocks_where_the_options_allow(files, monkeypatch):
     whole, _ = files
-    monkeypatch.setattr("rectifit.cli.streaming.MAX_WHOLE_BYTES", 0)
+    monkeypatch.setattr("rectifit.cli.streaming.FILE_BYTES", 0)
     opened = []
 
     def open_and_tell(paths, **options):
@@ -433,7 +433,7 @@ def test_a_model_of_several_files_predicts(files, frame, tmp_path):
         (("--floor", "estimate"), "--floor estimate needs all rows at once"),
         (("--floor", "1", "--no-intercept"), "with fit_intercept=False it must be 0"),
         (("--k", "2"), "--k needs all rows at once"),
-        (("--method", "gd"), "for data read in blocks they are"),
+        (("--method", "gd"), "which needs all rows in memory"),
         (("--features", "x0,sky"), "column 'sky' has type"),
         (("--features", "x9"), "there is no column 'x9'"),
         (("--weights", "y"), "both target and weights"),

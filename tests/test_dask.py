@@ -208,7 +208,7 @@ def test_errors(data):
         solve(lazy, da.from_array(y[1:], chunks=1000))
     with pytest.raises(ValueError, match="X contains NaN"):
         solve(da.where(lazy > 2.0, np.nan, lazy), y)
-    with pytest.raises(ValueError, match="which needs all rows in memory; this data is read in passes"):
+    with pytest.raises(ValueError, match="stage 'gd', which needs all rows in memory"):
         solve(lazy, y, "gd")
 
 

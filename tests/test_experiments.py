@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from browser import LOOK, is_sorted, probe
 
+from rectifit.display import Column, Table
 from rectifit.experiments import figures, runner
 from rectifit.experiments.figures import (
     COLOURS,
@@ -37,7 +38,6 @@ from rectifit.experiments.report import make_page
 from rectifit.experiments.rows import FitRow, RowFile
 from rectifit.experiments.runner import run_task, run_tasks
 from rectifit.experiments.statistics import summarise
-from rectifit.display import Column, Table
 from rectifit.experiments.tables import claims_table, make_tables
 
 

@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rectifit import Problem, ReLURegressor, solve
 from rectifit.datasets import make_relu
-from rectifit.methods.stages import STAGES
 from rectifit.methods.gd import MAX_BACKTRACKS
+from rectifit.methods.stages import STAGES
 from rectifit.solution import Stop
 from rectifit.surrogate.rows_engine import RowsEngine
 

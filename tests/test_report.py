@@ -168,7 +168,7 @@ def test_what_is_shown_is_computed_before(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("a view computes")
 
-    for name in ("SurrogateSolver", "split_sets", "find_obstacle"):
+    for name in ("RowsEngine", "find_obstacle"):
         monkeypatch.setattr(f"rectifit.report.contents.{name}", refuse)
     monkeypatch.setattr("rectifit.data.problem.Problem.objective", refuse)
     monkeypatch.setattr("rectifit.data.problem.Problem.preactivation", refuse)

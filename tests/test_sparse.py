@@ -47,7 +47,9 @@ def test_extreme_scales(size):
     problem = make(3, 100, 4, 0.5)
     scaled = Problem.from_data(problem.X * size, problem.y)
     value = SurrogateSolver(scaled, "near_far").solve(problem.positive).value
-    assert value == pytest.approx(SurrogateSolver(problem, "near_far").solve(problem.positive).value, rel=1e-9)
+    assert value == pytest.approx(
+        SurrogateSolver(problem, "near_far").solve(problem.positive).value, rel=1e-9
+    )
 
 
 def test_formats_and_duplicates():

@@ -39,7 +39,9 @@ def test_engines_agree():
 def test_array_engine_in_several_rounds_on_many_rows():
     problem = sample(n=20_000, p=3, seed=3)
     actives = sorting_sets(problem.y)
-    for active, solution in zip(actives, SurrogateSolver(problem, "near_far").solve_each(actives), strict=True):
+    for active, solution in zip(
+        actives, SurrogateSolver(problem, "near_far").solve_each(actives), strict=True
+    ):
         assert_optimal(problem, active, solution)
 
 

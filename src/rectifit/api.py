@@ -270,6 +270,9 @@ def _run(
         def run(floor: float, start: Coefficients | None, seconds: float | None) -> Fit:
             clock, shifted = Clock(seconds), problem.shifted(floor)
             engine = _make_engine(shifted, names, options, progress, device)
+            for name, stage in stages:
+                if getattr(stage, "needs_rows", False):
+                    engine.require_rows(name)
             search = Search(
                 engine,
                 clock,

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from rectifit.api import solve
 from rectifit.checks import check_tensor, is_tensor, refuse_text, to_numpy
-from rectifit.data.dask import check_dimensions, is_dask
+from rectifit.data.dask import is_dask
 from rectifit.data.kinds import header_of, predict
 from rectifit.data.prediction import rectify, relu
 from rectifit.data.sums import ScoreTask
@@ -153,13 +153,13 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.status_ = solution.certificate.status
         self.n_iter_ = solution.n_iter
         self.active_ = None
-        if not in_passes:
+        if solution.problem.data.in_memory:
             self.active_ = solution.problem.preactivation(solution.beta, solution.intercept) > solution.floor
         if home is not None:
             # In float64 even if X is not: columns that are nearly the same have large coefficients that
             # cancel, and rounding them would spoil the fit.
             self.coef_, self.intercept_ = map(home.asarray, (solution.beta, np.array(solution.intercept)))
-            if not in_passes:
+            if self.active_ is not None:
                 self.active_ = home.asarray(self.active_)
             else:
                 self.active_ = home.product(table, self.coef_) + self.intercept_ > self.floor_
@@ -204,7 +204,6 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = check_tensor(X, "X")
         if is_dask(X):
-            check_dimensions(X, "X", 2)
             self._check_columns(X, reset=False)
             return predict(X, np.asarray(to_host(self.coef_)), float(self.intercept_), self.floor_)
         home, fitted = home_of(X), home_of(self.coef_)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rectifit import certify, solve
+from rectifit.api import certify, solve
 from rectifit.certificate.proof import TARGET_GAP
 from rectifit.cli.options import (
     DATA,

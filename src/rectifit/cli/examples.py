@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rectifit import certify, solve
+from rectifit.api import certify, solve
 from rectifit.cli.options import collect_warnings, report_option, seconds_option
 from rectifit.cli.show import make_console, print_fit, print_notes, write_report
 from rectifit.datasets import load_drug_spending, make_relu

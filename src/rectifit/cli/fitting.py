@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rectifit import solve
+from rectifit.api import solve
 from rectifit.certificate.proof import TARGET_GAP
 from rectifit.cli.options import (
     BOOTSTRAP,
@@ -109,7 +109,7 @@ def fit(
     out unless --one-hot encodes them. Every fit comes with a lower bound, which limits how much better any
     other fit can be.
 
-    Several Parquet files are fitted together. They are read in blocks and never whole, as is one file above a
+    Several Parquet files are fitted together. They are read in passes and never whole, as is one file above a
     gigabyte; the methods for this are sorting, iterative, their chains and auto.
 
     \b

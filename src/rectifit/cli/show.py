@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib import import_module
 from textwrap import fill
 from typing import Any
 
@@ -122,15 +121,17 @@ def write_report(
 ) -> None:
     """Write the HTML report of a fit, with a comparison where there is no obstacle to it."""
     # Imported here: other commands start faster without the libraries that draw.
-    comparison, report = import_module("rectifit.comparison"), import_module("rectifit.report")
-    report.write_report(
+    from rectifit.comparison import compare_fit
+    from rectifit.report import write_report as write_page
+
+    write_page(
         solution,
         path,
         names=names,
         target=target,
         data_name=data_name,
         summary=summary,
-        comparison=comparison.compare_fit(solution, verbose=1),
+        comparison=compare_fit(solution, verbose=1),
     )
 
 

@@ -102,9 +102,11 @@ class ShiftedData(Data):
         shifted: Callable[[Block], S] = _ShiftedTask(self.floor, task)
         return self.data.reduce(shifted, design=design)
 
-    def with_threads(self, n_threads: int) -> ShiftedData:
+    def with_threads(self, n_threads: int) -> Self:
         """The same data, read by so many threads."""
-        return ShiftedData(self.data.with_threads(n_threads), self.floor)
+        other = super().with_threads(n_threads)
+        other.data = self.data.with_threads(n_threads)
+        return other
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ def header_of(X: Any) -> Any:
     """What scikit-learn can read the columns from; None for `Data`, which describes its columns itself."""
     if isinstance(X, Data):
         return None
+    if is_dask(X):
+        check_dimensions(X, "X", 2)
     # A dask frame without its rows knows its columns.
     return X._meta if is_dask(X) and hasattr(X, "columns") else X
 

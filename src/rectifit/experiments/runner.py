@@ -16,7 +16,7 @@ from pathlib import Path
 from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
-from rectifit import solve
+from rectifit.api import solve
 from rectifit.datasets import make_relu
 from rectifit.experiments.grid import LABELS, PROOF, Task
 from rectifit.experiments.machine import register_machine

@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -73,6 +73,7 @@ class Approximation:
 
     k: int = 1
     skip: bool = True
+    needs_rows: ClassVar[bool] = True
 
     def run(self, search: Search) -> Stop:
         """Minimise all prefixes, then what matters of their neighbours."""
@@ -85,7 +86,6 @@ class Enumeration:
     def __init__(self, search: Search, k: int, skip: bool) -> None:
         self.search, self.k, self.skip = search, k, skip
         problem = search.problem
-        search.engine.row_solver("approximation")
         order = ascending(problem)
         self.n_weighted = order.size
         self.members = order[problem.positive[order]]
@@ -96,7 +96,7 @@ class Enumeration:
 
     @property
     def solver(self) -> SurrogateSolver:
-        return self.search.engine.row_solver("approximation")
+        return self.search.engine.row_solver()
 
     def run(self) -> Stop:
         search, m = self.search, self.members.size
@@ -167,7 +167,7 @@ class Enumeration:
     ) -> Visit:
         """Solve the neighbours of a prefix that matter, a batch at a time."""
         results, n_sets = SurrogateResults(), self._n_neighbours(prefix.first)
-        solver, active = engine.row_solver("approximation"), self._prefix_set(prefix.first)
+        solver, active = engine.row_solver(), self._prefix_set(prefix.first)
         base = solver.solve(active, start=(prefix.beta, prefix.intercept))
         neighbours = Neighbours(solver, self.members, Z, prefix.first, base, prefix.objective)
         sets = self._removals(neighbours, prefix.first, results, least_value, least_objective)

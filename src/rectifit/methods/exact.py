@@ -8,6 +8,7 @@ valid at any moment.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rectifit.certificate.proof import TARGET_GAP
 from rectifit.fit import Stop
@@ -25,13 +26,13 @@ class Exact:
     """
 
     box: float | None = None
+    needs_rows: ClassVar[bool] = True
 
     def run(self, search: Search) -> Stop:
         """Search, and put incumbent, bound and proof into the search."""
         # Imported here: it loads the compiler.
         from rectifit.methods.proving import prove
 
-        search.engine.row_solver("exact")
         if search.target_gap is None:
             search.target_gap = TARGET_GAP
         if search.best is None:

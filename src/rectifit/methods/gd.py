@@ -12,6 +12,7 @@ X is taken as it is, without any scaling, as in the paper.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,11 +37,11 @@ class GradientDescent:
     eta0: float = 1.0
     gamma: float = 0.03
     shrink: float = 0.6
+    needs_rows: ClassVar[bool] = True
 
     def run(self, search: Search) -> Stop:
         """Step downhill until nothing is gained; the last point is the best."""
         problem, start = search.problem, search.best
-        problem.loaded("method has the stage of a gradient method")
         at = (np.zeros(problem.n_features), 0.0) if start is None else (start.beta, start.intercept)
         point = problem.evaluate(*at)
         search.offer(point)

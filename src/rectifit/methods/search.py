@@ -34,7 +34,7 @@ class Halt(Exception):  # noqa: N818 - it ends a search, and nothing is wrong
 
 
 class Stage(Protocol):
-    """An algorithm with its parameters."""
+    """An algorithm with its parameters; one that needs rows in memory has needs_rows = True."""
 
     def run(self, search: Search) -> Stop:
         """Begin at search.best if there is one, offer points, and return why it ended."""

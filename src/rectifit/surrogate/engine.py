@@ -133,8 +133,12 @@ class Engine(ABC):
         """The shortest coefficients equivalent to a point; None if there are no shorter ones."""
 
     @abstractmethod
-    def row_solver(self, stage: str) -> SurrogateSolver:
-        """The solver of single surrogates over rows in memory, or a sentence why the stage has none."""
+    def require_rows(self, stage: str) -> None:
+        """Refuse, in one sentence, a stage that needs rows in memory where there are none."""
+
+    @abstractmethod
+    def row_solver(self) -> SurrogateSolver:
+        """The solver of single surrogates, for stages that need rows in memory."""
 
     @abstractmethod
     def copy(self) -> Engine:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,14 +60,25 @@ class PassEngine(Engine):
         n_threads: int | None = None,
         on_pass: Callable[[int], None] = lambda _: None,
     ) -> None:
-        n_threads = n_threads or problem.data.n_threads or blas_threads()
-        self.problem = Problem(problem.data.with_threads(n_threads), problem.fit_intercept, problem.alpha)
-        # Threads work on blocks and models; matrix products use one each.
-        with threadpool_limits(1, "blas"):
-            self.reader = PassReader(self.problem, on_pass)
-        self._engine = NearFar(self.reader, n_threads, self._watch)
-        self.batch = self._engine.batch
+        self.problem = problem
         self.watch: Callable[[Sequence[Point]], None] = lambda _: None
+        self._n_threads, self._on_pass = n_threads, on_pass
+
+    @cached_property
+    def reader(self) -> PassReader:
+        """Made, with a first pass over the data, when it is needed."""
+        n_threads = self._n_threads or self.problem.data.n_threads or blas_threads()
+        with threadpool_limits(1, "blas"):
+            return PassReader(self.problem, n_threads, self._on_pass)
+
+    @cached_property
+    def _engine(self) -> NearFar:
+        # Threads work on blocks and models; matrix products use one each.
+        return NearFar(self.reader, self.reader.data.n_threads or 1, self._watch)
+
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        return self._engine.batch
 
     @property
     def summary(self) -> PassReader:
@@ -113,7 +125,7 @@ class PassEngine(Engine):
         v = sample.y if sample.w is None else np.sqrt(sample.w) * sample.y
 
         def count(task: Any) -> Any:
-            return self.problem.data.reduce(task, design=False)
+            return self.reader.data.reduce(task, design=False)
 
         found = find_cuts(count, inner, self.problem.n_samples, m, np.sort(v[v > 0.0])) if inner else []
         cuts = iter(found)
@@ -132,12 +144,13 @@ class PassEngine(Engine):
         """None: where columns are dependent, working coordinates lead to the shortest coefficients."""
         return None
 
-    def row_solver(self, stage: str) -> SurrogateSolver:
-        """Refused: single surrogates by the thousand would take as many passes."""
-        raise ValueError(
-            f"method has the stage {stage!r}, which minimises one surrogate after another and needs all rows "
-            "in memory; for data read in passes the stages are 'auto', 'sorting', 'iterative', 'multistart'"
-        )
+    def require_rows(self, stage: str) -> None:
+        """Refuse the stage: thousands of single surrogates would take as many passes."""
+        self.problem.loaded(f"method has the stage {stage!r}")
+
+    def row_solver(self) -> SurrogateSolver:
+        """The solver over all rows, which data in memory has."""
+        return SurrogateSolver(self.problem)
 
     def copy(self) -> PassEngine:
         """The engine itself, which has threads of its own."""

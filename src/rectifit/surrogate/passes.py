@@ -36,6 +36,8 @@ class PassReader:
     Parameters
     ----------
     problem : Problem
+    n_threads : int, optional
+        Threads that read. Default: those of the data.
     on_pass : called with the number of every pass over X that begins, optional
 
     Attributes
@@ -48,8 +50,14 @@ class PassReader:
     n_passes : passes over X so far
     """
 
-    def __init__(self, problem: Problem, on_pass: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        n_threads: int | None = None,
+        on_pass: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self.problem = problem
+        self.data = problem.data if n_threads is None else problem.data.with_threads(n_threads)
         self.n_samples = problem.n_samples
         self.n_passes = 0
         self._on_pass = on_pass
@@ -91,7 +99,7 @@ class PassReader:
         """One pass over X, counted."""
         self.n_passes += 1
         self._on_pass(self.n_passes)
-        return self.problem.data.reduce(task)
+        return self.data.reduce(task)
 
     def target(self, active: Any, gamma: Vector, reach: float, turn: int) -> BandTarget:
         """As many near rows as are wanted, or all that may cross their kink."""

@@ -118,7 +118,10 @@ class RowsEngine(Engine):
         """The shortest equivalent coefficients."""
         return shorten(self.solver.rows, self.problem.evaluate(point.beta, point.intercept))
 
-    def row_solver(self, stage: str) -> SurrogateSolver:  # noqa: ARG002
+    def require_rows(self, stage: str) -> None:
+        """Nothing is refused."""
+
+    def row_solver(self) -> SurrogateSolver:
         """The solver."""
         return self.solver
 

@@ -168,8 +168,10 @@ class SweepTask:
             if probe.zero is None:
                 continue
             numbers = hash_rows(piece.row_numbers()) if numbers is None else numbers
-            for side, on in enumerate((active[line], (U[line] > probe.zero) & (v > 0.0))):
-                total.fingerprints[line, side] += int(piece.xp.sum(numbers[on]))
+            at_point = (U[line] > probe.zero) & (v > 0.0)
+            # Sums of arrays wrap around without a warning.
+            both = [int(piece.xp.sum(numbers[on])) for on in (active[line], at_point)]
+            total.fingerprints[line] += np.array(both)
 
     @staticmethod
     def _squares(U: Any, on: Any, v: Any, out: Any, piece: Block) -> Any:
