@@ -152,7 +152,8 @@ def tighten_checked(seed):
         halves = ConeHalves.of(axis, sign, split, low, high, kind, best)
         _, _, _, lows, highs, kinds, _ = halves
         found = ConeBounds(np.empty(2), np.empty(2, np.int64), np.empty(2, np.int64))
-        bound_parts(Samples.from_rows(Z, y, np.zeros((3, 3))), halves, cutoff, found)
+        samples = Samples.from_rows(Z, y, np.zeros((3, 3)))
+        bound_parts(tuple(samples), tuple(halves), cutoff, tuple(found))
         for e, side in enumerate((directions[:, split] <= middle, directions[:, split] >= middle)):
             better = side & (losses < cutoff)
             assert found.bounds[e] <= losses[side].min() + 1e-9

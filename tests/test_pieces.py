@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from optimality import solve_checked
 
-from rectifit import Problem, pieces
+from rectifit import Problem, bounds, pieces
 
 numbers = st.floats(-10.0, 10.0)
 
@@ -86,6 +86,81 @@ def test_fenchel_equality_at_the_slope(u, y, active):
     slope = pieces.slope(u, y, c)
     gap = pieces.value(u, y, c) + pieces.conjugate(slope, y, c) - slope * u
     assert gap == pytest.approx(0.0, abs=1e-10)
+
+
+def test_a_smoothed_piece_joins_both_sides_and_lies_above():
+    rng = np.random.default_rng(0)
+    for y, h in zip(rng.normal(size=50), rng.uniform(0.01, 1.0, 50), strict=True):
+        c = kink_of(y, False)
+        assert pieces.smoothed_slope(c - h, y, c, h) == pytest.approx(0.0, abs=1e-12)
+        assert pieces.smoothed_slope(c + h, y, c, h) == pytest.approx(2 * (c + h - y))
+        assert pieces.smoothed_value(c - h, y, c, h) == pytest.approx(y * y)
+        assert pieces.smoothed_value(c + h, y, c, h) == pytest.approx((c + h - y) ** 2 + h * h)
+        u, step = c + h * rng.uniform(-0.9, 0.9, 20), 1e-4 * h
+        rise = pieces.smoothed_value(u + step, y, c, h) - pieces.smoothed_value(u - step, y, c, h)
+        np.testing.assert_allclose(rise / (2 * step), pieces.smoothed_slope(u, y, c, h), rtol=1e-6)
+        slopes = pieces.smoothed_slope(u + step, y, c, h) - pieces.smoothed_slope(u - step, y, c, h)
+        np.testing.assert_allclose(slopes / (2 * step), pieces.smoothed_curvature(y, h), rtol=1e-6)
+        assert np.all(pieces.smoothed_value(u, y, c, h) >= pieces.value(u, y, c) - 1e-12)
+        # The supporting line with that slope is below the piece everywhere, and the gap is its distance at u.
+        slope, gap = pieces.smoothed_slope(u, y, c, h), pieces.smoothed_gap(u, y, c, h)
+        assert np.all(gap >= -1e-12)
+        grid = np.linspace(c - 3.0, c + 3.0, 301)[:, None]
+        line = pieces.value(u, y, c) - gap + slope * (grid - u)
+        assert np.all(line <= pieces.value(grid, y, c) + 1e-9)
+
+
+def formula_samples():
+    rng = np.random.default_rng(1)
+    y = rng.normal(size=200)
+    y[:20] = 0.0
+    c = pieces.kinks(y, rng.random(200) < 0.3)
+    u = rng.normal(size=200)
+    slope = np.where(c == -np.inf, rng.normal(size=200), np.abs(rng.normal(size=200)))
+    return u, y, c, slope
+
+
+def test_tensors_and_arrays_share_the_formulas():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    u, y, c, slope = formula_samples()
+    tensors = [torch.from_numpy(a) for a in (u, y, c, slope)]
+    assert np.array_equal(pieces.support(*tensors).numpy(), pieces.support(u, y, c, slope))
+    assert np.array_equal(pieces.value(*tensors[:3]).numpy(), pieces.value(u, y, c))
+    rng = np.random.default_rng(2)
+    rows, rho, v = rng.normal(size=(3, 9, 4)), rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
+    gram = rows.transpose(0, 2, 1) @ rows
+    many = bounds.residual_cost(gram, rho, v)
+    for ours, theirs in zip(many, bounds.residual_cost(*map(torch.from_numpy, (gram, rho, v))), strict=True):
+        np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-12)
+    for e in range(3):
+        decrement, remainder = bounds.residual_cost(gram[e], rho[e], v[e])
+        assert decrement == pytest.approx(max(0.25 * rho[e] @ v[e], 0.0))
+        assert remainder == pytest.approx(np.abs(rho[e] - gram[e] @ v[e]).sum())
+        assert (many[0][e], many[1][e]) == pytest.approx((decrement, remainder))
+
+
+def test_pieces_with_any_kink_are_supported_from_below():
+    """The certificate's pieces, 0 left of a kink c >= y: supporting functions against a grid."""
+    from rectifit.certificate.kernel import support
+    from rectifit.certificate.records import PieceRows
+
+    rng = np.random.default_rng(3)
+    y = rng.normal(size=40)
+    c = np.where(rng.random(40) < 0.3, -np.inf, y + np.maximum(rng.normal(size=40), 0.0))
+    grid = np.linspace(-30.0, 30.0, 60001)
+    for k in range(40):
+        at = np.append(grid, max(c[k], y[k]))
+        shape = (at - y[k]) ** 2
+        if c[k] > -np.inf:
+            shape = np.where(at > c[k], shape - (c[k] - y[k]) ** 2, 0.0)
+        one = PieceRows(np.ones((1, 1)), np.ones(1), c[k : k + 1], y[k : k + 1])
+        u, slopes, total = rng.normal(size=(1, 1)), rng.normal(size=(1, 1)), np.empty(1)
+        support(tuple(one), u, slopes, 0.0, total)
+        lam = float(slopes[0, 0])
+        assert lam >= 0.0 or c[k] == -np.inf
+        expected = lam * u[0, 0] - (lam * at - shape).max()
+        assert total[0] == pytest.approx(expected, abs=1e-5)
+        assert total[0] <= expected + 1e-12
 
 
 def small_problem(seed, n=8, p=2):

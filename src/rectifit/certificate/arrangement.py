@@ -17,6 +17,9 @@ from rectifit._typing import Matrix, Vector
 
 __all__ = ["least_in_plane"]
 
+# Sectors that are examined together.
+SECTORS_PER_CHUNK = 512
+
 
 def least_in_plane(Z: Matrix, y: Vector, ridge: Matrix) -> tuple[float, Vector]:
     """Least loss and where, for rows with one or two columns."""
@@ -33,8 +36,8 @@ def least_in_plane(Z: Matrix, y: Vector, ridge: Matrix) -> tuple[float, Vector]:
     rays = np.column_stack([np.cos(edges), np.sin(edges)])
     middle = edges + np.diff(np.append(edges, edges[0] + 2.0 * np.pi)) / 2.0
     best, where = total, np.zeros(2)
-    for start in range(0, len(edges), 512):
-        part = slice(start, min(start + 512, len(edges)))
+    for start in range(0, len(edges), SECTORS_PER_CHUNK):
+        part = slice(start, min(start + SECTORS_PER_CHUNK, len(edges)))
         inner = np.column_stack([np.cos(middle[part]), np.sin(middle[part])])
         on = (inner @ Z.T > 0.0).astype(np.float64)
         products = np.column_stack([Z[:, 0] ** 2, Z[:, 0] * Z[:, 1], Z[:, 1] ** 2])
@@ -53,7 +56,7 @@ def least_in_plane(Z: Matrix, y: Vector, ridge: Matrix) -> tuple[float, Vector]:
             candidates.append(step[:, None] * ray)
         for points in candidates:
             points = points[np.isfinite(points).all(axis=1)]
-            # Every candidate is judged by the true loss, so one outside its sector does no harm.
+            # Every candidate is evaluated by the true loss, so one outside its sector does no harm.
             losses = np.square(np.maximum(points @ Z.T, 0.0) - y).sum(axis=1)
             losses += np.einsum("ki,ij,kj->k", points, ridge, points)
             if losses.size and losses.min() < best:

@@ -42,11 +42,11 @@ AnyNode = TypeVar("AnyNode", bound=Node)
 
 @dataclass
 class Control:
-    """How a search is led, and whom it tells.
+    """How a search is controlled, by functions that it calls.
 
-    cutoff : the loss down to which a proof must reach; it may fall while the search runs
-    offer : told every point that may be a better solution
-    is_over, report : asked and told after every node
+    cutoff : returns the loss below which nothing must be left; it may fall while the search runs
+    offer : called with every point that may be a better solution
+    is_over, report : called before and after nodes are expanded; the first ends the search
     """
 
     cutoff: Callable[[], float]
@@ -57,7 +57,7 @@ class Control:
 
 
 class BestFirst(ABC, Generic[AnyNode]):
-    """What both searches share; `_expand` tells them apart."""
+    """What both searches share; they differ in how they expand a node."""
 
     def __init__(self, y: Vector, control: Control) -> None:
         self.control = control

@@ -1,4 +1,4 @@
-"""Coefficients up to a size on the standardised scale, for bounds that rest on one.
+"""Coefficients up to a given size on the standardised scale, for bounds that hold only there.
 
 The standardised coefficients are those of columns with mean 0 (where there is an intercept) and variance 1,
 and of y with mean square 1:

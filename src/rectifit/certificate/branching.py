@@ -2,7 +2,8 @@
 
 A node is a region: kinds and intervals of samples that hold for all better solutions in it. The root is
 tightened by tilts of the plain convex relaxation, by the ascent in c, whose ellipsoids settle most signs, and
-by tilts of its relaxation, as long as that pays. What is left is split at a free sample, best bound first.
+by tilts of the relaxation with this c, as long as a round pays. The search then splits regions at a free
+sample, least bound first.
 """
 
 from __future__ import annotations
@@ -27,16 +28,24 @@ from rectifit.certificate.transfer import Transfer, first_transfer
 
 __all__ = ["SignSearch"]
 
-# The largest outcomes are tilted first, so many times the number of coefficients together.
-FEW = 3
+# Samples with the largest outcomes that are tilted together, per coefficient.
+FIRST_TILTS_PER_COEFFICIENT = 3
 # Steps of the ascent in a round.
-ROUND_STEPS = 30
+STEPS_PER_ROUND = 30
 # Rounds at the root, and at other nodes.
-MAX_ROUNDS, NODE_ROUNDS = 25, 1
-# Rounds begin at nodes whose gap is below this share of the incumbent.
-CLOSE = 0.3
-# A round pays if it leaves less than this share of the gap, or settles this share of the free samples.
-PAYS, SETTLES = 0.95, 0.03
+MAX_ROOT_ROUNDS = 25
+MAX_NODE_ROUNDS = 1
+# Nodes are tightened in rounds if their gap is below this share of the incumbent.
+MAX_GAP_FOR_ROUNDS = 0.3
+# A round pays if it leaves less than this share of the gap, or settles more than this share of free samples.
+MAX_GAP_LEFT = 0.95
+MIN_SETTLED = 0.03
+# Weights of the barrier at the beginning and at the end of an ascent, as shares of the room per coefficient.
+FIRST_BARRIER = 0.3
+LAST_BARRIER = 0.01
+# The room below the cutoff is taken to be no smaller than this share of the cutoff, and than this.
+MIN_ROOM_SHARE = 1e-6
+MIN_ROOM = 1e-15
 
 
 @dataclass(slots=True)
@@ -62,7 +71,7 @@ class SignSearch(BestFirst[Signs]):
         )
 
     def start(self) -> bool:
-        """Tighten and bound the whole; True if that closes it."""
+        """Tighten and bound the root; True if that closes the search."""
         (root,) = self._take(1)
         if self.reduced.y.size and self._bound_root(root):
             self._push([root])
@@ -77,25 +86,26 @@ class SignSearch(BestFirst[Signs]):
         return Relaxation(self.reduced.samples, region, c)
 
     def _bound_root(self, root: Signs) -> bool:
-        """Tighten and bound the whole. False if that closes it."""
+        """Tighten and bound the root. False if that closes the search."""
         if not self._find_intervals(root):
             return False
         root.c = first_transfer(self.region)
-        if not self._tighten(root, MAX_ROUNDS, first=True):
+        if not self._tighten(root, MAX_ROOT_ROUNDS, first=True):
             return False
         self._proved = max(self._proved, min(root.bound, self.cutoff))
         return True
 
     def _find_intervals(self, root: Signs) -> bool:
-        """First intervals of u, as cheaply as they come. False if that closes it.
+        """Find first intervals of u by the cheapest means that work. False if that closes the search.
 
-        Large outcomes are the first to be known as on, at once from their cost or by tilts, and a few of them
-        make the relaxation definite; its ellipsoids do the rest. Otherwise all samples are tilted.
+        Samples with large outcomes are the first that are known to be on, from their cost or by tilts. A few
+        of them make the relaxation definite, and its ellipsoids give all other intervals. If that fails, all
+        samples are tilted.
         """
         region, Z = self.region, self.reduced.Z
         if shrink_by_cost(region, self.reduced.y, self.cutoff) < 0:
             return False
-        base, few = self._plain(root), FEW * Z.shape[1]
+        base, few = self._plain(root), FIRST_TILTS_PER_COEFFICIENT * Z.shape[1]
         free = np.flatnonzero(region.kind == FREE)
         free = free[np.argsort(-self.reduced.y[free], kind="stable")]
         while base.factor is None and free.size > 0 and not self.control.is_over():
@@ -133,10 +143,10 @@ class SignSearch(BestFirst[Signs]):
         region, q = node.region, self.reduced.Z.shape[1]
         before, left, spreads = np.inf, region.kind.size, np.full((2, region.kind.size), np.nan)
         for turn in range(max_rounds):
-            room = max(self.cutoff - node.bound, 1e-6 * abs(self.cutoff), 1e-15)
-            mu = 0.3 * (self.cutoff if turn == 0 and first else room) / q
+            room = max(self.cutoff - node.bound, MIN_ROOM_SHARE * abs(self.cutoff), MIN_ROOM)
+            mu = FIRST_BARRIER * (self.cutoff if turn == 0 and first else room) / q
             ascent = self.transfer.ascend(
-                region, node.c, node.start, self.cutoff, mu, 0.01 * room / q, ROUND_STEPS
+                region, node.c, node.start, self.cutoff, mu, LAST_BARRIER * room / q, STEPS_PER_ROUND
             )
             if ascent.closed:
                 return False
@@ -157,7 +167,7 @@ class SignSearch(BestFirst[Signs]):
                 if self._tilt(region, base, spreads=spreads) < 0:
                     return False
             room, free = self.cutoff - node.bound, int(np.count_nonzero(region.kind == FREE))
-            if turn > 0 and room > PAYS * before and left - free < SETTLES * left:
+            if turn > 0 and room > MAX_GAP_LEFT * before and left - free < MIN_SETTLED * left:
                 return True
             before, left = room, free
         return True
@@ -171,10 +181,10 @@ class SignSearch(BestFirst[Signs]):
         if plain.factor is not None:
             if shrink_by_ellipsoid(node.region, self.reduced.Z, plain, self.cutoff) < 0:
                 return []
-            # Samples that could not lend before begin with next to nothing.
+            # Samples that could not lend curvature before begin with very little.
             node.c = np.where(node.c == 0.0, first_transfer(node.region), node.c)
-            close = self.cutoff - node.bound < CLOSE * self.cutoff
-            if self.n_nodes > 1 and close and not self._tighten(node, NODE_ROUNDS):
+            close = self.cutoff - node.bound < MAX_GAP_FOR_ROUNDS * self.cutoff
+            if self.n_nodes > 1 and close and not self._tighten(node, MAX_NODE_ROUNDS):
                 return []
         self.control.offer(node.start.b)
         if node.bound >= self.cutoff:
@@ -200,7 +210,7 @@ class SignSearch(BestFirst[Signs]):
         return self._relax(node.region, np.zeros_like(node.c)).minimise(Start(node.start.b))
 
     def _branching_sample(self, node: Signs, free: np.ndarray) -> int:
-        """The free sample whose loss the relaxation misses most; without intervals, the largest outcome."""
+        """The free sample whose loss is farthest above the relaxation; without intervals, the largest y."""
         y, u = self.reduced.y, self.reduced.Z @ node.start.b
         if not has_intervals(node.region):
             return int(free[np.argmax(y[free])])

@@ -8,7 +8,17 @@ import numpy as np
 
 from rectifit import bounds
 from rectifit.certificate.kernel import support_line
-from rectifit.certificate.records import CONVEX, FREE, OFF, ON, ConeShape, PieceRows
+from rectifit.certificate.records import (
+    CONVEX,
+    FREE,
+    OFF,
+    ON,
+    ConeBounds,
+    ConeHalves,
+    ConeShape,
+    PieceRows,
+    Samples,
+)
 from rectifit.compiling import compiled, inlined, inner, is_cached, shared
 from rectifit.surrogate.kernel import (
     MAX_STEPS,
@@ -23,7 +33,7 @@ from rectifit.surrogate.kernel import (
     multiply,
     weigh_residual,
 )
-from rectifit.surrogate.records import FLAT, QUADRATIC, Minima, PieceProblem, WarmState
+from rectifit.surrogate.records import FLAT, QUADRATIC
 from rectifit.tolerances import (
     CONE_EDGE_TOL,
     ELLIPSOID_PIVOT_TOL,
@@ -193,32 +203,26 @@ def bound_pieces(piece_rows, constant, ridge, b, rho):
         state[i] = QUADRATIC if u[i] > kinks[i] else FLAT
         if u[i] > kinks[i]:
             add_to_gram(G, rows, i, 1.0)
-    problem = PieceProblem(rows, columns, norms, outcomes, np.zeros(m), none, ridge)
-    warm = WarmState(b.copy(), u, state, G, np.zeros(q))
-    minima = Minima(
-        np.empty((1, q)),
-        np.empty((1, m), np.int8),
-        np.empty((1, m)),
-        np.empty((1, q, q)),
-        np.empty(1, np.int64),
-        np.empty(1, np.bool_),
-    )
+    problem = (rows, columns, norms, outcomes, np.zeros(m), none, ridge)
+    warm = (b.copy(), u, state, G, np.zeros(q))
+    end, slopes, L = np.empty((1, q)), np.empty((1, m)), np.empty((1, q, q))
+    converged = np.empty(1, np.bool_)
+    minima = (end, np.empty((1, m), np.int8), slopes, L, np.empty(1, np.int64), converged)
     max_steps = MAX_STEPS + MAX_STEPS_PER_COEFFICIENT * q
     # Not the literal False, for which the kernel would be compiled once more.
     no = m < 0
     minimise(problem, kinks.reshape((1, m)), max_steps, no, no, warm, warm, minima)
-    slopes = minima.slopes[0]
     for j in range(q):
-        b[j] = minima.deltas[0, j]
+        b[j] = end[0, j]
     multiply(columns, b, u)
-    value = support_line(kinks, outcomes, u, slopes, constant, q)
-    gradient(columns, slopes, none[0], ridge, b, rho)
+    value = support_line(kinks, outcomes, u, slopes[0], constant, q)
+    gradient(columns, slopes[0], none[0], ridge, b, rho)
     for j in range(q):
         for k in range(q):
             value += b[j] * ridge[j, k] * b[k]
     v = rho.copy()
-    decrement, _ = weigh_residual(minima.factors[0], v)
-    certain = minima.converged[0] and is_feasible(piece_rows, ridge, slopes, rho, v)
+    decrement, _ = weigh_residual(L[0], v)
+    certain = converged[0] and is_feasible(piece_rows, ridge, slopes[0], rho, v)
     return value, value - decrement, certain
 
 
@@ -347,7 +351,7 @@ def spans_all(Z, kind):
     return is_regular(K, L, SPAN_PIVOT_TOL)
 
 
-@inner
+@inlined
 def bound_cone(samples, shape, kind, b, cutoff, weights):
     """Bound one cone. Returns what became of it, and the bound.
 
@@ -381,6 +385,7 @@ def bound_cone(samples, shape, kind, b, cutoff, weights):
 @compiled
 def bound_parts(samples, halves, cutoff, found):
     """Split a cone in the middle of a coordinate and bound both halves, which are given as copies of it."""
+    samples, halves, found = Samples(*samples), ConeHalves(*halves), ConeBounds(*found)
     axis, q = halves.axis, samples.Z.shape[1]
     low, high, coordinate = halves.low, halves.high, halves.coordinate
     middle, weights = 0.5 * (low[0, coordinate] + high[0, coordinate]), np.empty(q)

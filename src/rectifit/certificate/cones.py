@@ -1,4 +1,4 @@
-"""The search over directions, for data that leave signs and sizes open: low signal, an intercept.
+"""The search over directions, for data that do not determine signs and sizes: low signal, an intercept.
 
 For coefficients b = s d with s >= 0 it depends on the direction d alone which samples are on, so the search
 space is a sphere, and nothing needs to be bounded. It is covered by the 2q pyramids
@@ -15,8 +15,8 @@ then
 Two such m are the chord R_i (u_i - r_i s) / (R_i - r_i), and s times the Lovasz extension of max(0, .) over
 the box of ratios, linearised at a point: max(0, .) of a sum is supermodular once coordinates are flipped to
 raise u, so this is the concave envelope on the box, and any ordering of the coordinates gives a linear
-function above it. A convex mix of the two is used. The faces of the cone enter as penalties. All of it are
-pieces for the surrogate's kernel, and the bound is that of relaxation.py.
+function above it. A convex mix of the two is used. The faces of the cone enter as penalties. All these are
+pieces for the surrogate's kernel, and the bound is that of `rectifit.bounds`.
 
 Cones are split at the coordinate whose interval, weighted with the samples it leaves open, is widest.
 """
@@ -71,7 +71,7 @@ class ConeSearch(BestFirst[Cone]):
         super().__init__(y, control)
         self._turn = _first_axis_along(along)
         self.samples = Samples.from_rows(Z @ self._turn, y, self._turn.T @ ridge @ self._turn)
-        # Sets of samples that are not all off in any better solution, and faces that were gone into.
+        # Sets of samples that are not all off in any better solution, and bounds of faces that were searched.
         self._nogoods: list[Index] = []
         self._faces: dict[bytes, float] = {}
         q, matters = Z.shape[1], np.maximum(y, 0.0) @ np.abs(self.samples.Z)
@@ -88,7 +88,7 @@ class ConeSearch(BestFirst[Cone]):
             return []
         halves = ConeHalves.of(cone.axis, cone.sign, cone.split, cone.low, cone.high, cone.kind, cone.b)
         found, cutoff = ConeBounds(np.empty(2), np.empty(2, np.int64), np.empty(2, np.int64)), self.cutoff
-        bound_parts(self.samples, halves, cutoff, found)
+        bound_parts(tuple(self.samples), tuple(halves), cutoff, tuple(found))
         parts = []
         for e in range(2):
             if found.states[e] == EMPTY:
@@ -110,7 +110,7 @@ class ConeSearch(BestFirst[Cone]):
         return parts
 
     def _relax(self, cone: Cone, mix: float = 0.0) -> Pieces:
-        """The relaxation in a cone, whose kinds are updated, for where the compiled bound is not sure."""
+        """The relaxation in a cone, whose kinds are updated, where the compiled bound is not certain."""
         n, q = self.samples.Z.shape
         pieces = PieceRows.empty(2 * n + 2 * q, q)
         shape = ConeShape(cone.axis, cone.sign, cone.low, cone.high)

@@ -1,4 +1,7 @@
-"""Compiled loops of the relaxation: envelopes, rows for the surrogate's kernel, supporting functions."""
+"""Compiled loops of the relaxation: envelopes, rows for the surrogate's kernel, supporting functions.
+
+Callers give the fields of records as plain tuples (see `rectifit.surrogate.kernel`).
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,8 @@ def build(samples, region, c, envelopes, piece_rows, slope):
     A sample that is ON is a whole quadratic. Other samples have a row for their right branch; those with a
     left branch have another one behind, mirrored. slope <- the sum of all lines.
     """
-    Z, y, kind = samples.Z, samples.y, region.kind
+    Z, _, y, _ = samples
+    kind, lower, upper = region
     rows, norms, kinks, outcomes = piece_rows
     n, q = Z.shape
     m, constant = n, 0.0
@@ -70,7 +74,7 @@ def build(samples, region, c, envelopes, piece_rows, slope):
         slope[j] = 0.0
     for i in range(n):
         env = envelopes[i]
-        envelope(kind[i], y[i], region.l[i], region.U[i], c[i], env)
+        envelope(kind[i], y[i], lower[i], upper[i], c[i], env)
         if kind[i] == ON:
             root = math.sqrt(1.0 + c[i])
             kinks[i], outcomes[i] = -np.inf, y[i] / root
@@ -122,7 +126,6 @@ def support_line(kinks, outcomes, u, slopes, constant, n_directions):
 @compiled
 def support(piece_rows, u, slopes, constant, totals):
     """totals <- the sums of supporting functions, one per line of u and of slopes (see `support_line`)."""
+    rows, _, kinks, outcomes = piece_rows
     for line in range(u.shape[0]):
-        totals[line] = support_line(
-            piece_rows.kinks, piece_rows.outcomes, u[line], slopes[line], constant, piece_rows.rows.shape[1]
-        )
+        totals[line] = support_line(kinks, outcomes, u[line], slopes[line], constant, rows.shape[1])

@@ -155,7 +155,7 @@ class Pieces:
     def _support(self, points: Matrix, lam: Matrix, slopes: Matrix) -> tuple[Vector, Matrix]:
         """Values S of the supporting functions at points in lines, and gradients g; lam are made feasible."""
         supports, turned = np.empty(len(points)), points @ self.C
-        support(self._pieces, points @ self._columns, lam, self._constant, supports)
+        support(tuple(self._pieces), points @ self._columns, lam, self._constant, supports)
         supports += np.einsum("ij,ij->i", points, turned + slopes)
         return supports, slopes + 2.0 * turned + lam @ self._pieces.rows
 
@@ -208,7 +208,7 @@ class Relaxation(Pieces):
         Z, _, _, ridge = samples
         n, q = Z.shape
         table, pieces, slope = np.empty((n, 8)), PieceRows.empty(2 * n, q), np.empty(q)
-        m, constant = build(samples, region, c, table, pieces, slope)
+        m, constant = build(tuple(samples), tuple(region), c, table, tuple(pieces), slope)
         self.envelopes = Envelopes.from_columns(table)
         C = ridge - (Z.T * c) @ Z
         whole = pieces.rows[:n][region.kind == ON]

@@ -1,7 +1,7 @@
 """What a bound says about all better solutions: intervals of u, and so which samples are on or off.
 
-Cost. What a sample costs more than the least that is known of all samples together cannot exceed what is
-left below the cutoff.
+Cost. All samples together cost at least a known amount. What one of them costs beyond its share of it cannot
+exceed the room from that amount to the cutoff.
 
 Ellipsoid. Coefficients with a loss of at most cutoff lie in (b - b_0)'K(b - b_0) <= cutoff - bound
 (relaxation.py), so their u_i is within sqrt((cutoff - bound) z_i'K^-1 z_i) of z_i'b_0.
@@ -32,8 +32,18 @@ __all__ = [
 
 # Tilts that are minimised in one call.
 TILT_BATCH = 32
-# Lengths of each tilt that are tried.
+# Lengths tau of each tilt that are tried, the range of factors between two, and the factor without a bound.
 MAX_TRIES = 2
+MIN_TAU_FACTOR = 0.05
+MAX_TAU_FACTOR = 20.0
+TAU_FACTOR_WITHOUT_BOUND = 0.2
+# A tilt whose next factor lies between these has a length that is good enough.
+MIN_GOOD_FACTOR = 0.7
+MAX_GOOD_FACTOR = 1.4
+# Lower limits that keep quotients finite: of the room below the cutoff, of its share, and of spreads.
+MIN_ROOM = 1e-12
+MIN_RISE_SHARE = 1e-12
+MIN_SPREAD = 1e-300
 
 
 def decide(region: Region) -> int:
@@ -112,8 +122,8 @@ def tilted_bounds(
     best = np.full(len(V), -np.inf)
     if len(V) == 0:
         return best
-    room = max(cutoff - base.value, 1e-12)
-    tau = 2.0 * np.sqrt(room / np.maximum(spread, 1e-300))
+    room = max(cutoff - base.value, MIN_ROOM)
+    tau = 2.0 * np.sqrt(room / np.maximum(spread, MIN_SPREAD))
     todo = np.arange(len(V))
     for _ in range(MAX_TRIES):
         for part in np.array_split(todo, max(1, todo.size // TILT_BATCH)):
@@ -124,9 +134,11 @@ def tilted_bounds(
             best[part] = np.maximum(best[part], (values - cutoff) / tau[part])
             risen = values - np.einsum("ij,ij->i", tilts, points) - base.value
             found = values > -np.inf
-            factor = np.sqrt(room / np.maximum(np.where(found, risen, room), 1e-12 * room))
-            tau[part] *= np.where(found, np.clip(factor, 0.05, 20.0), 0.2)
-            risen_enough = found & (factor > 0.7) & (factor < 1.4)
+            factor = np.sqrt(room / np.maximum(np.where(found, risen, room), MIN_RISE_SHARE * room))
+            tau[part] *= np.where(
+                found, np.clip(factor, MIN_TAU_FACTOR, MAX_TAU_FACTOR), TAU_FACTOR_WITHOUT_BOUND
+            )
+            risen_enough = found & (factor > MIN_GOOD_FACTOR) & (factor < MAX_GOOD_FACTOR)
             todo = np.setdiff1d(todo, part[risen_enough], assume_unique=True)
         if todo.size == 0:
             break

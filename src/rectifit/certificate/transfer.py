@@ -1,4 +1,4 @@
-"""Which samples lend curvature to which: maximise the bound over c.
+"""Curvature transfer: choose the c of all samples that maximises the bound.
 
 The bound LB(c) = min_b R_c(b) is concave in c, because for fixed b every e_i(u; c_i) is. Where u_i lies on
 the chord from a_i to t_i of its envelope, or on the line's continuation,
@@ -31,15 +31,34 @@ from rectifit.certificate.tighten import shrink_by_ellipsoid
 
 __all__ = ["Ascent", "Transfer", "first_transfer"]
 
-# No sample lends all of its curvature, and none borrows more than this.
-MOST_LENT, MOST_BORROWED = -0.98, 50.0
-MEMORY = 10
+# The least and the largest c: no sample lends all of its curvature.
+MIN_TRANSFER = -0.98
+MAX_TRANSFER = 50.0
+# The first c of samples that are ON, and of others with a lower end.
+FIRST_TRANSFER_ON = -0.3
+FIRST_TRANSFER = -0.002
+# Steps that L-BFGS remembers.
+MEMORY_SIZE = 10
 # A stage ends after so many steps in a row that each gain less than this share of the room that is left.
-SMALL_GAIN, PATIENCE = 0.002, 2
+MIN_GAIN = 0.002
+MAX_SMALL_GAINS = 2
+# The room is taken to be no smaller than this share of the cutoff.
+MIN_ROOM_SHARE = 1e-7
 # Between the ends of stages the region shrinks after so many steps.
-TIGHTEN = 5
+STEPS_PER_TIGHTENING = 5
 # From one stage to the next the barrier shrinks by this factor.
-SHRINKAGE = 0.15
+BARRIER_FACTOR = 0.15
+# Backtracking: tries, factor of the length, and share of the promised gain that a step must keep.
+MAX_BACKTRACKS = 8
+BACKTRACK_FACTOR = 0.3
+ARMIJO_SHARE = 1e-4
+# Distances from the limits of c within which it stays at the limit.
+LOW_LIMIT_TOL = 1e-9
+HIGH_LIMIT_TOL = 1e-12
+# The largest change of c in a step along the gradient.
+GRADIENT_STEP = 0.05
+# Pairs of steps with less curvature are not remembered.
+MIN_STEP_CURVATURE = 1e-14
 
 
 class Evaluation(NamedTuple):
@@ -66,14 +85,14 @@ class Ascent:
 
 
 def first_transfer(region: Region) -> Vector:
-    """A c with which C is positive definite: samples that are ON lend a third, all others next to nothing."""
+    """A c with which C is positive definite: samples that are ON lend a third, all others very little."""
     bounded = region.l > -np.inf
-    return np.where(region.kind == ON, -0.3, np.where(bounded, -0.002, 0.0))
+    return np.where(region.kind == ON, FIRST_TRANSFER_ON, np.where(bounded, FIRST_TRANSFER, 0.0))
 
 
 @dataclass
 class Transfer:
-    """The ascent for one set of data; `seen` is told every point, for it may be a better solution."""
+    """The ascent for one set of data; `seen` is called with points that may be better solutions."""
 
     samples: Samples
     seen: Callable[[Vector], None]
@@ -94,15 +113,15 @@ class Transfer:
                 break
             there = self._step(region, here, memory, mu)
             if there is None:
-                # Once more along the gradient; if that was it, this stage is at its end.
+                # Try the gradient next; if this step was along the gradient already, the stage ends.
                 stage_ends, memory = memory.is_empty(), Memory()
             else:
-                room = max(cutoff - result.best.value, 1e-7 * abs(cutoff))
-                small = small + 1 if there.objective - here.objective < SMALL_GAIN * room else 0
-                stage_ends, here = small >= PATIENCE, there
+                room = max(cutoff - result.best.value, MIN_ROOM_SHARE * abs(cutoff))
+                small = small + 1 if there.objective - here.objective < MIN_GAIN * room else 0
+                stage_ends, here = small >= MAX_SMALL_GAINS, there
                 result.keep(here)
             stage_ends = stage_ends or step == max_steps
-            if not stage_ends and step % TIGHTEN != 0:
+            if not stage_ends and step % STEPS_PER_TIGHTENING != 0:
                 continue
             settled = shrink_by_ellipsoid(region, self.samples.Z, here.bound, cutoff)
             if settled < 0:
@@ -112,7 +131,7 @@ class Transfer:
                 self.seen(here.bound.b)
                 if mu <= mu_end:
                     break
-                mu, small = mu * SHRINKAGE, 0
+                mu, small = mu * BARRIER_FACTOR, 0
             if stage_ends or settled > 0:
                 memory = Memory()
             again = self._evaluate_within(region, here.c, here.bound.start, mu)
@@ -129,7 +148,7 @@ class Transfer:
     @staticmethod
     def _limits(region: Region) -> tuple[Vector, Vector]:
         lends = (region.kind == ON) | (region.l > -np.inf)
-        return np.where(lends, MOST_LENT, 0.0), np.where(region.kind == FREE, MOST_BORROWED, 0.0)
+        return np.where(lends, MIN_TRANSFER, 0.0), np.where(region.kind == FREE, MAX_TRANSFER, 0.0)
 
     def _evaluate(self, region: Region, c: Vector, start: Start, mu: float) -> Evaluation | None:
         relaxation = Relaxation(self.samples, region, c)
@@ -156,18 +175,20 @@ class Transfer:
         """One step of projected L-BFGS with backtracking; None if nothing higher was found."""
         g, c = here.gradient, here.c
         low, high = self._limits(region)
-        free = ~(((c <= low + 1e-9) & (g < 0.0)) | ((c >= high - 1e-12) & (g > 0.0)))
+        free = ~(((c <= low + LOW_LIMIT_TOL) & (g < 0.0)) | ((c >= high - HIGH_LIMIT_TOL) & (g > 0.0)))
         direction = memory.direction(np.where(free, g, 0.0), free)
         length = 1.0
-        for _ in range(8):
+        for _ in range(MAX_BACKTRACKS):
             trial = np.clip(c + length * direction, low, high)
             there = self._evaluate(region, trial, here.bound.start, mu)
-            if there is not None and there.objective >= here.objective + 1e-4 * float(g @ (trial - c)):
+            if there is not None and there.objective >= here.objective + ARMIJO_SHARE * float(
+                g @ (trial - c)
+            ):
                 memory.add(trial - c, g - there.gradient)
                 return there
             if self.is_over():
                 return None
-            length *= 0.3
+            length *= BACKTRACK_FACTOR
         return None
 
 
@@ -182,13 +203,13 @@ class Memory:
 
     def add(self, step: Vector, change: Vector) -> None:
         product = float(step @ change)
-        if product > 1e-14:
-            self._pairs = [*self._pairs[1 - MEMORY :], (step, change, 1.0 / product)]
+        if product > MIN_STEP_CURVATURE:
+            self._pairs = [*self._pairs[1 - MEMORY_SIZE :], (step, change, 1.0 / product)]
 
     def direction(self, g: Vector, free: Mask) -> Vector:
         """A direction of ascent: the two-loop recursion, or the gradient at a cautious length."""
         largest = float(np.abs(g).max(initial=0.0))
-        cautious = g * (0.05 / largest if largest > 0.0 else 0.0)
+        cautious = g * (GRADIENT_STEP / largest if largest > 0.0 else 0.0)
         if not self._pairs:
             return cautious
         q, shares = g.copy(), []

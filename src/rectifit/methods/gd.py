@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from rectifit._typing import Vector
-from rectifit.data.problem import Problem
+from rectifit.data.problem import Problem, RowPoint
 from rectifit.fit import Stop
 from rectifit.methods.search import Search
 
@@ -43,7 +43,7 @@ class GradientDescent:
         """Step downhill until nothing is gained; the last point is the best."""
         problem, start = search.problem, search.best
         at = (np.zeros(problem.n_features), 0.0) if start is None else (start.beta, start.intercept)
-        point = problem.evaluate(*at)
+        point = start if isinstance(start, RowPoint) else problem.evaluate(*at)
         search.offer(point)
         with np.errstate(over="ignore", invalid="ignore"):
             for t in range(self.max_iter):

@@ -66,7 +66,9 @@ class CompiledEngine:
         found = Evaluated(
             np.empty((k, self.rows.n_columns)), np.empty(k), np.empty(k), np.empty(k, dtype=np.bool_)
         )
-        n_infeasible = kernel.evaluate_with_bound(self._problem, kinks, self._source, minima, found)
+        n_infeasible = kernel.evaluate_with_bound(
+            tuple(self._problem), kinks, tuple(self._source), tuple(minima), tuple(found)
+        )
         if n_infeasible > 0:
             for e in np.flatnonzero(found.infeasible).tolist():
                 found.losses[e] = self._repaired_loss(kinks, minima, found, e)

@@ -51,7 +51,10 @@ def _run(
         np.empty(k, dtype=np.bool_),
     )
     max_steps = kernel.MAX_STEPS + kernel.MAX_STEPS_PER_COEFFICIENT * q
-    return minima, kernel.minimise(problem, kinks, max_steps, trust, restart, first, warm, minima)
+    n_converged = kernel.minimise(
+        tuple(problem), kinks, max_steps, trust, restart, tuple(first), tuple(warm), tuple(minima)
+    )
+    return minima, n_converged
 
 
 def _untangle(problem: PieceProblem, kink: Vector, warm: WarmState, minima: Minima, line: int) -> None:

@@ -1,11 +1,11 @@
-"""Which neighbours of a solved surrogate cannot matter: bounds from its dual solution, without solving them.
+"""Which neighbours of a solved surrogate can be dismissed without solving them: bounds from its dual.
 
-Let I be an active set, beta the minimiser of F_I, lambda its dual solution, I' = I without some samples E. In
-working units, with r = u - y, G the Gram matrix of the rows in I plus the ridge, and h_i = z_i'G^-1 z_i:
+Let I be an active set, beta the minimiser of F_I, lambda its dual solution, I' = I without some samples E.
+In working units let r = u - y, G the Gram matrix of the rows in I plus the ridge, and h_i = z_i'G^-1 z_i.
 
 Surrogate. Keep lambda outside E. A sample of E may keep its slope if that is not negative, which costs
-2 r (y - r) for y <= u <= 2y and nothing for u > 2y; or lose it (u <= 2y), and then the residual
-2 sum r_e z_e must be balanced by the rows in I without E, which have no kinks. By the inequality of bound.py
+2 r (y - r) for y <= u <= 2y and nothing for u > 2y; or it may lose its slope (u <= 2y), and then the residual
+2 sum r_e z_e must be balanced by the rows in I without E, which have no kinks. By the inequality of bounds.py
 
     min F_I' >= F_I'(beta) - g,      g = sum of those costs + |sum r_e z_e|^2 in the norm of (G - Z_E'Z_E)^-1,
 
@@ -18,10 +18,10 @@ With slopes s_i of the true losses at u_i,
     L(beta + t) >= L(beta) - sqrt(q) |sum_{y_i > 0} (s_i - lambda_i) z_i|_{G^-1} - sum_i crossing_i,
 
 where crossing_i is how far the loss of a positive sample can fall below its tangent by crossing u = 0 within
-sqrt(q h_i). (Samples with y <= 0 are convex and have the slopes lambda_i, which cancel.) The loss on the
-right, a function of q alone, is tabulated once.
+sqrt(q h_i). (The losses of samples with y <= 0 are convex, and their slopes lambda_i cancel.) What is
+subtracted on the right depends on q alone and is tabulated once.
 
-A neighbour whose two bounds both exceed the best values known changes neither of them.
+A neighbour whose two bounds both exceed the best known values improves neither of them.
 """
 
 from __future__ import annotations
@@ -34,20 +34,25 @@ import numpy.typing as npt
 from rectifit._typing import Mask, Matrix, Vector
 from rectifit.surrogate.solution import SurrogateSolution
 from rectifit.surrogate.solver import SurrogateSolver
+from rectifit.tolerances import NEIGHBOUR_RANK_TOL, NEIGHBOUR_TOL
 
 __all__ = ["Neighbours", "Removal"]
 
-# G must be this far from singular, otherwise no neighbour is dismissed.
-REGULAR = 1e-8
 # Distances q for which the loss of the true objective is tabulated, as shares of sum y'^2.
-REACHES = np.geomspace(1e-9, 1.0, 64)
-# Values within this share of sum y'^2 of each other may be equal.
-SLACK = 1e-9
+REACH_SHARES = np.geomspace(1e-9, 1.0, 64)
 
 
 @dataclass(frozen=True)
 class Removal:
-    """Samples E that left the active set: change of F, costs, sum of r_e z_e whitened by G, sums of h."""
+    """Samples E removed from the active set.
+
+    Attributes
+    ----------
+    change : F_I'(beta) - F_I(beta)
+    cost : sum of the costs of the slopes that are kept
+    pull : sum of r_e z_e over the samples whose slope is lost, whitened by G
+    h_balanced, h : sums of h_e over these samples, and over all of E
+    """
 
     change: float
     cost: float
@@ -82,13 +87,13 @@ class Neighbours:
         weight = rows.scale / solver.problem.root_weight[members]
         y = rows.y[members]
         self._unit = rows.scale**2
-        self._slack = SLACK * float(rows.y @ rows.y)
+        self._slack = NEIGHBOUR_TOL * float(rows.y @ rows.y)
         self._value = solution.value / self._unit
         self._objective = objective / self._unit
         self._loss = (solution.value - solution.dual_bound) / self._unit
-        self._reaches = REACHES * float(rows.y @ rows.y)
+        self._reaches = REACH_SHARES * float(rows.y @ rows.y)
         values, vectors = np.linalg.eigh(Z[first:].T @ Z[first:] + rows.ridge)
-        self.is_regular = bool(solution.converged and values[0] > REGULAR * values[-1])
+        self.is_regular = bool(solution.converged and values[0] > NEIGHBOUR_RANK_TOL * values[-1])
         if not self.is_regular:
             return
         u = solver.problem.preactivation(solution.beta, solution.intercept)[members] / weight
@@ -125,12 +130,12 @@ class Neighbours:
         )
 
     def matter(self, removal: Removal, after: int, least_value: float, least_objective: float) -> Mask:
-        """For every member from `after` on, whether E with it may lower the least values known of F and L."""
+        """For every member from `after` on, whether E with it may lower the least known values of F and L."""
         e = slice(after, None)
         pull2 = removal.pull @ removal.pull + 2.0 * (self._pull[e] @ removal.pull) + self._pull2[e]
         left = 1.0 - removal.h_balanced - self._h_balanced[e]
         balanced = np.where(left > 0.0, np.maximum(pull2, 0.0) / np.where(left > 0.0, left, 1.0), np.inf)
-        # The residual of the solved surrogate, rounding, adds to the one that is balanced.
+        # The solved surrogate has a residual of its own from rounding, which must be balanced, too.
         g = removal.cost + self._cost[e] + np.square(np.sqrt(balanced) + np.sqrt(self._loss))
         lowest = self._value + removal.change + self._change[e] - g
         left = 1.0 - removal.h - self._h[e]
