@@ -41,6 +41,7 @@ __all__ = [
     "allowance",
     "fenchel_gap",
     "is_balanced",
+    "is_regular",
     "repair_dual",
     "residual_cost",
     "solve_gram",
@@ -98,14 +99,18 @@ def residual_cost(gram: Any, rho: Any, v: Any) -> tuple[Any, Any]:
     return 0.25 * product * (product > 0.0), remainder
 
 
-def solve_gram(gram: Matrix, rhs: Vector) -> Vector:
-    """gram^-1 rhs for a positive semidefinite matrix; of minimal length where it is singular."""
+def is_regular(gram: Matrix) -> bool:
+    """Whether a positive semidefinite matrix is far from singular."""
     try:
         pivots = np.square(np.linalg.cholesky(gram).diagonal())
-        regular = bool(pivots.min() > REGULAR_PIVOT_TOL * gram.diagonal().max())
     except np.linalg.LinAlgError:
-        regular = False
-    if regular:
+        return False
+    return bool(pivots.min() > REGULAR_PIVOT_TOL * gram.diagonal().max())
+
+
+def solve_gram(gram: Matrix, rhs: Vector) -> Vector:
+    """gram^-1 rhs for a positive semidefinite matrix; of minimal length where it is singular."""
+    if is_regular(gram):
         return np.asarray(np.linalg.solve(gram, rhs))
     return np.asarray(np.linalg.lstsq(gram, rhs, rcond=GRAM_RANK_TOL)[0])
 

@@ -70,7 +70,7 @@ def inner(function: Callable[..., Any]) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """Compile a function as a part of its only caller, which takes less time than two functions do."""
+    """Compile a function as a part of its callers: with one or two of them, that takes less time."""
     return numba.njit(inline="always", **(OPTIONS | HELPER))(function)
 
 

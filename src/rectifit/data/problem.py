@@ -25,7 +25,7 @@ from rectifit.tolerances import ZERO_U_TOL
 __all__ = ["Point", "Problem", "RowPoint"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class Point:
     """Coefficients and the true objective there."""
 
@@ -34,7 +34,7 @@ class Point:
     objective: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class RowPoint(Point):
     """A point with its pre-activation, for data in memory."""
 

@@ -73,7 +73,6 @@ class Search:
     ) -> None:
         self.engine, self.clock = engine, clock or Clock()
         self.problem: Problem = engine.problem
-        engine.watch = self._watch
         self.target_gap = target_gap
         self.n_threads = n_threads
         self.rng = check_random_state(random_state)
@@ -89,7 +88,8 @@ class Search:
 
     def run(self, stages: Iterable[tuple[str, Stage]]) -> Stop:
         """Run one stage after another, until one is stopped from outside."""
-        reason = Stop.COMPLETED
+        reason, watch = Stop.COMPLETED, self.engine.watch
+        self.engine.watch = self._watch
         try:
             for name, stage in stages:
                 self._stage, self._step = name, 0
@@ -100,6 +100,8 @@ class Search:
             reason = Stop.INTERRUPTED
         finally:
             self.clock.abandoned.set()
+            # The engine does not hold the search: both are freed as soon as nobody needs them.
+            self.engine.watch = watch
         return reason
 
     def check(self) -> None:

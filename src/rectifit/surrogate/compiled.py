@@ -29,7 +29,13 @@ class CompiledEngine:
         n, q = rows.n_rows, rows.n_directions
         Z = rows.rows(slice(None))
         self._problem = PieceProblem(
-            Z, np.ascontiguousarray(Z.T), rows.norms, rows.y, np.zeros(n), np.zeros((1, q)), rows.ridge
+            Z,
+            np.ascontiguousarray(Z.T),
+            np.sqrt(np.einsum("ij,ij->i", Z, Z)),
+            rows.y,
+            np.zeros(n),
+            np.zeros((1, q)),
+            rows.ridge,
         )
         self._source = Source(
             np.ascontiguousarray(rows.columns(slice(None)).T),

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,8 +21,7 @@ __all__ = ["Coefficients", "Engine", "Minimum", "WorkingSums"]
 Coefficients = tuple[Vector, float]
 
 
-@dataclass(frozen=True, eq=False)
-class Minimum:
+class Minimum(NamedTuple):
     """The minimum of one surrogate.
 
     Attributes
@@ -32,7 +30,6 @@ class Minimum:
     value, dual_bound : F_I at the minimiser, and a lower bound of its minimum
     converged : whether the optimality conditions were reached
     point : the minimiser, with the true objective there
-    repeats : whether the active set at the minimiser is the surrogate's own
     """
 
     active: ActiveSet
@@ -40,7 +37,6 @@ class Minimum:
     dual_bound: float
     converged: bool
     point: Point
-    repeats: bool
 
 
 class WorkingSums(Protocol):
@@ -99,6 +95,10 @@ class Engine(ABC):
     @abstractmethod
     def active_at(self, point: Point) -> ActiveSet:
         """The active set at a point, whose surrogate touches the objective there."""
+
+    @abstractmethod
+    def following(self, minimum: Minimum) -> ActiveSet | None:
+        """The active set at the minimiser of a surrogate; None where it is the surrogate's own."""
 
     @abstractmethod
     def wider_at(self, point: Point) -> ActiveSet | None:

@@ -241,7 +241,7 @@ def gradient(Zt, slopes, slope0, B, delta, g):
         g[j] = slope0[j] + s + 2.0 * b
 
 
-@inner
+@inlined
 def find_direction(L, V, S, n_held, gap, g, d, lam):
     """d <- the way to the minimum over the current states; lam <- the slopes of the held rows there.
 
@@ -497,7 +497,7 @@ def minimise(problem, kinks, max_steps, trust, restart, first, warm, minima):
     return n_converged
 
 
-@inner
+@inlined
 def weigh_residual(L, rho):
     """rho <- v = G^-1 rho from the factor of G. Returns the decrement rho'v / 4 and the remainder."""
     q = rho.shape[0]

@@ -17,15 +17,16 @@ __all__ = ["Paths", "follow_together", "majorise"]
 
 def majorise(engine: Engine, start: Point, max_iter: int, tol: float) -> Generator[Minimum, None, str]:
     """The steps from a start; returns why they ended: "REPEATED", "LITTLE" or "MAX_ITER"."""
-    point = start
+    point, active = start, engine.active_at(start)
     for _ in range(max_iter):
-        (minimum,) = engine.minimise([engine.active_at(point)], [point], follow=True)
+        (minimum,) = engine.minimise([active], [point], follow=True)
         yield minimum
-        if minimum.repeats:
+        following = engine.following(minimum)
+        if following is None:
             return "REPEATED"
         if point.objective - minimum.point.objective <= tol * point.objective:
             return "LITTLE"
-        point = minimum.point
+        point, active = minimum.point, following
     return "MAX_ITER"
 
 
@@ -77,18 +78,15 @@ def follow_together(
         known = [point for point in points if point is not None]
         minima = engine.minimise(sets, known if len(known) == len(sets) else None, follow=True)
         result.minima += minima
-        following, onward = [], []
+        onward: list[tuple[ActiveSet, Point]] = []
         for minimum, before in zip(minima, points, strict=True):
-            point = minimum.point
+            point, following = minimum.point, engine.following(minimum)
             falls = before is not None and before.objective - point.objective > tol * before.objective
-            wider = None
-            if minimum.repeats or not falls:
+            if following is None or not falls:
                 result.ends.append(point)
                 # With samples exactly at 0 there is another active set to go on with.
-                wider = engine.wider_at(point)
-                if wider is None:
-                    continue
-            following.append(wider or engine.active_at(point))
-            onward.append(point)
-        sets, points = following, list(onward)
+                following = engine.wider_at(point)
+            if following is not None:
+                onward.append((following, point))
+        sets, points = [active for active, _ in onward], [point for _, point in onward]
     return result

@@ -154,18 +154,11 @@ class NearFar:
     reader : Reader
     n_threads : int, default=1
         Threads that minimise models between looks.
-    on_look : called after every look with the points, optional
     """
 
-    def __init__(
-        self,
-        reader: Reader,
-        n_threads: int = 1,
-        on_look: Callable[[list[Iterate]], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, reader: Reader, n_threads: int = 1) -> None:
         self.reader = reader
         self.n_threads = n_threads
-        self.on_look = on_look
 
     @property
     def batch(self) -> int:
@@ -177,16 +170,18 @@ class NearFar:
         sets: Sequence[ActiveSet],
         starts: Sequence[Start],
         following: Callable[[Iterate], ActiveSet] | None = None,
+        on_look: Callable[[list[Iterate]], None] = lambda _: None,
     ) -> list[Found]:
         """Minimise one surrogate per active set, in shared looks.
 
         With `following`, the active set that the iterative method goes on with from a point, minima have
         fingerprints, and a look that is expected to be a surrogate's last includes the next surrogate.
+        `on_look` is called after every look with the points.
         """
         found: list[Found] = []
         for e in range(0, len(sets), self.batch):
             part = slice(e, e + self.batch)
-            found += self._solve(sets[part], starts[part], following)
+            found += self._solve(sets[part], starts[part], following, on_look)
         return found
 
     def look_at(self, sets: Sequence[ActiveSet], gammas: Sequence[Vector]) -> list[Iterate]:
@@ -210,6 +205,7 @@ class NearFar:
         sets: Sequence[ActiveSet],
         starts: Sequence[Start],
         following: Callable[[Iterate], ActiveSet] | None,
+        on_look: Callable[[list[Iterate]], None],
     ) -> list[Found]:
         states = [
             SolveState(active, start.gamma, self.reader.target(active, start.gamma, start.reach, 0))
@@ -220,7 +216,9 @@ class NearFar:
                 self._advance(state, start.view)
         with workers(self.n_threads) as mapped:
             while going := [state for state in states if not state.is_done]:
-                list(mapped(self._advance, going, self._look(going, following)))
+                views = self._look(going, following)
+                on_look([view.at for view in views])
+                list(mapped(self._advance, going, views))
         return [self._finish(state) for state in states]
 
     def _look(self, states: list[SolveState], following: Callable[[Iterate], ActiveSet] | None) -> list[View]:
@@ -240,7 +238,6 @@ class NearFar:
                 point = replace(state.last[0].at, gamma=state.gamma, fingerprints=None, zero=zero)
                 questions.append(questions[-1]._replace(active=following(point), last=None))
         views = self.reader.look(questions)
-        self.on_look([views[place].at for place in places])
         for state, place, after in zip(states, places, [*places[1:], len(questions)], strict=True):
             state.ahead = views[place + 1] if after - place == 2 else None
         return [views[place] for place in places]

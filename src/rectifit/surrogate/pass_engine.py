@@ -29,7 +29,7 @@ from rectifit.surrogate.solver import SurrogateSolver
 __all__ = ["PassEngine", "PassPoint"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, slots=True)
 class PassPoint(Point):
     """A point that a pass has looked at: in working units, and what it is the minimum of, if so."""
 
@@ -74,7 +74,7 @@ class PassEngine(Engine):
     @cached_property
     def _engine(self) -> NearFar:
         # Threads work on blocks and models; matrix products use one each.
-        return NearFar(self.reader, self.reader.data.n_threads or 1, self._watch)
+        return NearFar(self.reader, self.reader.data.n_threads or 1)
 
     @property
     def batch(self) -> int:  # type: ignore[override]
@@ -94,7 +94,7 @@ class PassEngine(Engine):
         chosen = [sets[e] for e in places]
         with threadpool_limits(1, "blas"):
             begin = self._starts(chosen, None if starts is None else [starts[e] for e in places])
-            found = self._engine.solve(chosen, begin, self._sign if follow else None)
+            found = self._engine.solve(chosen, begin, self._sign if follow else None, self._watch)
         answers = {names[e]: self._minimum(one) for e, one in zip(places, found, strict=True)}
         return [answers.get(name) or self._zero() for name in names]
 
@@ -109,6 +109,13 @@ class PassEngine(Engine):
         known = point if isinstance(point, PassPoint) else self.evaluate([(point.beta, point.intercept)])[0]
         assert isinstance(known, PassPoint)
         return self._sign(known.at)
+
+    def following(self, minimum: Minimum) -> ActiveSet | None:
+        """The sign of the minimiser, unless both active sets have the same fingerprint."""
+        assert isinstance(minimum.point, PassPoint)
+        at = minimum.point.at
+        is_same = at.fingerprints is not None and at.fingerprints[0] == at.fingerprints[1]
+        return None if is_same else self._sign(at)
 
     def wider_at(self, point: Point) -> ActiveSet | None:  # noqa: ARG002
         """None: of samples exactly at 0, a pass keeps no record."""
@@ -179,15 +186,8 @@ class PassEngine(Engine):
 
     def _minimum(self, found: Found) -> Minimum:
         at, square = found.at, self.reader.coordinates.scale**2
-        repeats = at.fingerprints is not None and at.fingerprints[0] == at.fingerprints[1]
-        return Minimum(
-            at.active,
-            at.value * square,
-            (at.value - found.loss) * square,
-            found.converged,
-            self._point(at, found),
-            repeats,
-        )
+        bound = (at.value - found.loss) * square
+        return Minimum(at.active, at.value * square, bound, found.converged, self._point(at, found))
 
     def _zero(self) -> Minimum:
         """Without active samples every piece is smallest at u <= 0."""
@@ -195,7 +195,7 @@ class PassEngine(Engine):
         zero = np.zeros(self.reader.coordinates.n_directions)
         loss = float(allowance(self.problem.n_samples, total))
         at = Iterate(NONE, zero, total, total, True, 0.0, None)
-        return Minimum(NONE, total * square, (total - loss) * square, True, self._point(at), False)
+        return Minimum(NONE, total * square, (total - loss) * square, True, self._point(at))
 
     def _watch(self, points: list[Iterate]) -> None:
         self.watch([self._point(at) for at in points])

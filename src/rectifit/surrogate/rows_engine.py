@@ -78,12 +78,10 @@ class RowsEngine(Engine):
         masks = np.array([self._mask(active) for active in sets])
         solutions = self._solve(masks, start)
         points = self.problem.evaluate_all([(s.beta, s.intercept) for s in solutions])
-        following = self.problem.active_at(np.array([point.u for point in points]).T).T
-        repeats = (following == masks).all(axis=1).tolist()
         self._last = points[-1]
         return [
-            Minimum(active, s.value, s.dual_bound, s.converged, point, again)
-            for active, s, point, again in zip(sets, solutions, points, repeats, strict=True)
+            Minimum(active, s.value, s.dual_bound, s.converged, point)
+            for active, s, point in zip(sets, solutions, points, strict=True)
         ]
 
     def evaluate(self, points: Sequence[Coefficients]) -> list[Point]:
@@ -94,6 +92,11 @@ class RowsEngine(Engine):
         """The positive samples with u > 0."""
         return Members(self.problem.active_at(self._u(point)))
 
+    def following(self, minimum: Minimum) -> Members | None:
+        """The positive samples with u > 0 at the minimiser, unless they are the active set."""
+        found = self.active_at(minimum.point)
+        return None if np.array_equal(found.mask, self._mask(minimum.active)) else found
+
     def wider_at(self, point: Point) -> Members | None:
         """The positive samples with u >= 0, if any is at 0."""
         u = self._u(point)
@@ -102,13 +105,12 @@ class RowsEngine(Engine):
 
     def split_sets(self, n_splits: int) -> list[ActiveSet]:
         """Positive samples from a rank on."""
-        order = ascending(self.problem)
-        sets: list[ActiveSet] = []
-        for rank in split_ranks(order.size, n_splits):
-            active = np.zeros(self.problem.n_samples, dtype=np.bool_)
-            active[order[rank:]] = True
-            sets.append(Members(active & self.problem.positive))
-        return sets
+        order, positive = ascending(self.problem), self.problem.positive
+        ranks = split_ranks(order.size, n_splits)
+        masks = np.zeros((len(ranks), positive.size), dtype=np.bool_)
+        for mask, rank in zip(masks, ranks, strict=True):
+            mask[order[rank:]] = True
+        return [Members(mask) for mask in masks & positive]
 
     def length(self, point: Point) -> float:
         """The norm of sqrt(w) u."""
@@ -116,7 +118,9 @@ class RowsEngine(Engine):
 
     def shorten(self, point: Point) -> Point | None:
         """The shortest equivalent coefficients."""
-        return shorten(self.solver.rows, self.problem.evaluate(point.beta, point.intercept))
+        if not isinstance(point, RowPoint):
+            point = self.problem.evaluate(point.beta, point.intercept)
+        return shorten(self.solver.rows, point)
 
     def require_rows(self, stage: str) -> None:
         """Nothing is refused."""

@@ -14,10 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
+from rectifit.bounds import is_regular
 from rectifit.data.problem import RowPoint
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.tolerances import (
-    REGULAR_PIVOT_TOL,
     SHORTEST_RANK_TOL,
     SHORTEST_ZERO_TOL,
     SUM_TOL,
@@ -39,7 +39,7 @@ def shorten(rows: WorkingRows, point: RowPoint) -> RowPoint | None:
     weighted = problem.root_weight > 0.0
     largest = np.where(rows.largest > 0.0, rows.largest, 1.0)
     A = rows.weighted_columns(np.flatnonzero(weighted & on)) / largest
-    if len(A) >= q and _is_regular(A.T @ A):
+    if len(A) >= q and is_regular(A.T @ A):
         return None
     rest = rows.weighted_columns(np.flatnonzero(weighted & ~on)) / largest
     if rest.size * q > MAX_MULTIPLICATIONS:
@@ -60,14 +60,6 @@ def shorten(rows: WorkingRows, point: RowPoint) -> RowPoint | None:
     shorter = problem.evaluate(b[:p], float(b[p:].sum()))
     slack = SUM_TOL * point.objective + ZERO_OBJECTIVE_TOL * problem.null_objective
     return shorter if shorter.objective <= point.objective + slack else None
-
-
-def _is_regular(gram: Matrix) -> bool:
-    try:
-        pivots = np.linalg.cholesky(gram).diagonal()
-    except np.linalg.LinAlgError:
-        return False
-    return bool(pivots.min() ** 2 > REGULAR_PIVOT_TOL * gram.diagonal().max())
 
 
 def _least_distance(G: Matrix, h: Vector) -> Vector:
