@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import settings
 
-from rectifit.surrogate import resident
+from rectifit.surrogate import near_far, resident
 
 # Problems are random but the same in every run; compiling inside the first example is no reason to fail.
 settings.register_profile("rectifit", deadline=None, derandomize=True)
@@ -12,7 +12,7 @@ settings.load_profile("rectifit")
 def engine(request, monkeypatch):
     """Both engines, and the near/far engine with so few near rows that it needs many rounds."""
     if request.param == "rounds":
-        monkeypatch.setattr(resident, "MIN_NEAR_ROWS", 4)
+        monkeypatch.setattr(near_far, "MIN_NEAR_ROWS", 4)
         monkeypatch.setattr(resident, "FIRST_NEAR_FACTOR", 1)
         monkeypatch.setattr(resident, "NEXT_NEAR_FACTOR", 1)
         return "near_far"

@@ -11,7 +11,7 @@ from rectifit.data import ArrayData, Data, open_parquet
 from rectifit.data.sampling import hash_rows
 from rectifit.datasets import make_relu
 from rectifit.solution import VerificationError
-from rectifit.surrogate import near_far, passes, sample_model
+from rectifit.surrogate import near_far, passes
 from rectifit.surrogate.near_far import NearFar
 from rectifit.surrogate.pass_engine import PassEngine
 from rectifit.surrogate.passes import PassReader
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*dead neuron")
 @pytest.fixture
 def tight(monkeypatch):
     """So few near rows and so small a sample that small data takes many rounds of both kinds of steps."""
-    monkeypatch.setattr(sample_model, "MIN_NEAR_ROWS", 6)
+    monkeypatch.setattr(near_far, "MIN_NEAR_ROWS", 6)
     monkeypatch.setattr(Data, "near_factor", 1)
     monkeypatch.setattr(passes, "SAMPLE_FACTOR", 3)
     monkeypatch.setattr(passes, "MIN_SAMPLE_ROWS", 20)
@@ -465,7 +465,7 @@ def test_coordinates_travel_light_and_arrive_whole():
 @pytest.mark.parametrize("seed", range(10))
 def test_bounds_hold_however_soon_a_search_ends(seed, max_turns, monkeypatch):
     monkeypatch.setattr(near_far, "MAX_TURNS", max_turns)
-    monkeypatch.setattr(sample_model, "MIN_NEAR_ROWS", 300)
+    monkeypatch.setattr(near_far, "MIN_NEAR_ROWS", 300)
     monkeypatch.setattr(Data, "near_factor", 5)
     monkeypatch.setattr(passes, "SAMPLE_FACTOR", 30)
     monkeypatch.setattr(passes, "MIN_SAMPLE_ROWS", 100)

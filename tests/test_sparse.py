@@ -4,7 +4,7 @@ from optimality import solve_checked
 from scipy import sparse
 
 from rectifit import Problem, SurrogateSolver, solve
-from rectifit.surrogate import resident
+from rectifit.surrogate import near_far, resident
 
 
 def make(seed, n, p, density, *, weighted=False, intercept=True, alpha=0.0, dummies=False):
@@ -82,7 +82,7 @@ def test_x_is_never_made_dense(monkeypatch):
     monkeypatch.setattr(sparse.csc_array, "toarray", watched)
     solution = solve(problem.X, problem.y, "sorting+iterative")
     monkeypatch.undo()
-    near = max(resident.FIRST_NEAR_FACTOR * (p + 1), resident.MIN_NEAR_ROWS)
+    near = max(resident.FIRST_NEAR_FACTOR * (p + 1), near_far.MIN_NEAR_ROWS)
     assert 0 < largest <= near + 1
     dense = solve(problem.X.toarray(), problem.y, "sorting+iterative")
     assert solution.objective == pytest.approx(dense.objective, rel=1e-10)

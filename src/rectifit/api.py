@@ -340,10 +340,7 @@ def _warn_if_dead(fit: Fit) -> None:
 
     assert fit.problem is not None
     floor, problem = fit.floor, fit.problem.shifted(fit.floor)
-    is_dead = fit.objective >= (1.0 - DEAD_TOL) * problem.null_objective
-    if not is_dead and problem.data.in_memory:
-        is_dead = bool(problem.preactivation(fit.beta, fit.intercept - floor).max() <= 0.0)
-    if not is_dead:
+    if fit.objective < (1.0 - DEAD_TOL) * problem.null_objective:
         return
     n_above = problem.data.outcomes.n_positive
     function, kind = ("zero", "positive") if floor == 0.0 else ("constant", "above the floor")

@@ -128,7 +128,7 @@ def reads_in_passes(problem: Problem, stages: list[str]) -> bool:
     if not data.in_memory:
         return True
     n, p = data.n_samples, data.n_features
-    if data.load("").is_sparse or n < MANY_ROWS + MANY_ROWS_PER_COLUMN * p:
+    if data.is_sparse or n < MANY_ROWS + MANY_ROWS_PER_COLUMN * p:
         return False
     return runs_in_passes(stages) and ("auto" not in stages or n * p >= LARGE_ENTRIES)
 

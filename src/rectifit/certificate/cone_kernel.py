@@ -16,7 +16,7 @@ from rectifit.certificate.records import (
     ConeBounds,
     ConeHalves,
     ConeShape,
-    PieceRows,
+    KernelRows,
     Samples,
 )
 from rectifit.compiling import compiled, inlined, inner, is_cached, shared
@@ -361,13 +361,13 @@ def bound_cone(samples, shape, kind, b, cutoff, weights):
     n, q = samples.Z.shape
     size = 2 * n + 2 * q
     rows, norms, kinks, outcomes = np.empty((size, q)), np.empty(size), np.empty(size), np.empty(size)
-    room = PieceRows(rows, norms, kinks, outcomes)
+    room = KernelRows(rows, norms, kinks, outcomes)
     best, share, rho = -np.inf, 0.0, np.empty(q)
     for _ in range(MAX_ROUNDS):
         m, constant = build_cone(samples, shape, b, LOVASZ_SHARE, LIKELY_SHARE, kind, room, weights)
         if constant * (1.0 - SUM_TOL) >= cutoff:
             return EMPTY, constant
-        used = PieceRows(rows[:m], norms[:m], kinks[:m], outcomes[:m])
+        used = KernelRows(rows[:m], norms[:m], kinks[:m], outcomes[:m])
         supported, value, certain = bound_pieces(used, constant, samples.ridge, b, rho)
         if not certain:
             return UNSURE, best

@@ -36,8 +36,8 @@ from rectifit.certificate.records import (
     ConeBounds,
     ConeHalves,
     ConeShape,
+    KernelRows,
     Kinds,
-    PieceRows,
     Samples,
 )
 from rectifit.certificate.relaxation import Pieces, Start
@@ -112,7 +112,7 @@ class ConeSearch(BestFirst[Cone]):
     def _relax(self, cone: Cone, mix: float = 0.0) -> Pieces:
         """The relaxation in a cone, whose kinds are updated, where the compiled bound is not certain."""
         n, q = self.samples.Z.shape
-        pieces = PieceRows.empty(2 * n + 2 * q, q)
+        pieces = KernelRows.empty(2 * n + 2 * q, q)
         shape = ConeShape(cone.axis, cone.sign, cone.low, cone.high)
         m, constant = build_cone(
             self.samples, shape, cone.b, mix, EVERY_PIECE, cone.kind, pieces, np.empty(q)

@@ -26,7 +26,7 @@ from rectifit.data.problem import Point, RowPoint
 from rectifit.fit import relative_gap
 from rectifit.surrogate.engine import Engine, Minimum
 from rectifit.surrogate.majorise import majorise
-from rectifit.tolerances import SUM_TOL, ZERO_OBJECTIVE_TOL
+from rectifit.tolerances import BOX_RTOL, SUM_TOL, ZERO_OBJECTIVE_TOL
 
 __all__ = ["Driver", "Listener"]
 
@@ -178,8 +178,7 @@ class Driver:
                 f"box is {self._box:g}, but the fit in question has a standardised coefficient of size "
                 f"{size:.4g}; the box must be at least as large"
             )
-        # Against rounding.
-        return box.reach(self.reduced.rows) * self.reduced.roots * (1.0 + 1e-9)
+        return box.reach(self.reduced.rows) * self.reduced.roots * (1.0 + BOX_RTOL)
 
     def _cutoff(self) -> float:
         """The value down to which a proof must reach."""

@@ -17,8 +17,8 @@ __all__ = [
     "ConeBounds",
     "ConeHalves",
     "ConeShape",
+    "KernelRows",
     "Kinds",
-    "PieceRows",
     "Region",
     "Samples",
 ]
@@ -59,7 +59,7 @@ class Region(NamedTuple):
         return Region(self.kind.copy(), self.l.copy(), self.U.copy())
 
 
-class PieceRows(NamedTuple):
+class KernelRows(NamedTuple):
     """Pieces that are 0 left of their kink and (u - outcome)^2 - (kink - outcome)^2 right of it.
 
     norms are the lengths of the rows. A piece without a kink (-infinity) is (u - outcome)^2.
@@ -71,13 +71,13 @@ class PieceRows(NamedTuple):
     outcomes: Vector
 
     @classmethod
-    def empty(cls, size: int, n_columns: int) -> PieceRows:
+    def empty(cls, size: int, n_columns: int) -> KernelRows:
         """Room for so many pieces."""
         return cls(np.empty((size, n_columns)), np.empty(size), np.empty(size), np.empty(size))
 
-    def first(self, size: int) -> PieceRows:
+    def first(self, size: int) -> KernelRows:
         """Only so many."""
-        return PieceRows(self.rows[:size], self.norms[:size], self.kinks[:size], self.outcomes[:size])
+        return KernelRows(self.rows[:size], self.norms[:size], self.kinks[:size], self.outcomes[:size])
 
 
 class ConeShape(NamedTuple):

@@ -36,7 +36,7 @@ from rectifit._typing import Mask, Matrix, Vector
 from rectifit.bounds import is_balanced, repair_dual, residual_cost
 from rectifit.certificate.envelope import ON, Envelopes
 from rectifit.certificate.kernel import build, support
-from rectifit.certificate.records import PieceRows, Region, Samples
+from rectifit.certificate.records import KernelRows, Region, Samples
 from rectifit.surrogate.descent import descend
 from rectifit.surrogate.records import FLAT, HELD, Minima, PieceProblem, WarmState
 from rectifit.tolerances import DEFINITE_PIVOT, HOLD_TOL, MAX_PLAIN_DECREMENT
@@ -76,7 +76,7 @@ class Pieces:
     """A quadratic with matrix C and slope, a constant, and pieces; K is its definite part (see above)."""
 
     def __init__(
-        self, Z: Matrix, C: Matrix, K: Matrix, pieces: PieceRows, slope: Vector, constant: float
+        self, Z: Matrix, C: Matrix, K: Matrix, pieces: KernelRows, slope: Vector, constant: float
     ) -> None:
         self.Z, self.C, self.K = Z, C, K
         self._pieces, self._slope, self._constant = pieces, slope, constant
@@ -207,7 +207,7 @@ class Relaxation(Pieces):
         self.c, self.region = c, region
         Z, _, _, ridge = samples
         n, q = Z.shape
-        table, pieces, slope = np.empty((n, 8)), PieceRows.empty(2 * n, q), np.empty(q)
+        table, pieces, slope = np.empty((n, 8)), KernelRows.empty(2 * n, q), np.empty(q)
         m, constant = build(tuple(samples), tuple(region), c, table, tuple(pieces), slope)
         self.envelopes = Envelopes.from_columns(table)
         C = ridge - (Z.T * c) @ Z

@@ -35,6 +35,7 @@ class Data(ABC):
     near_factor : rows per coefficient that a pass should bring back; more of them save passes, but take time
         between passes
     in_memory : whether all rows are in the memory of this process
+    is_sparse : whether X is a sparse matrix
     """
 
     n_samples: int
@@ -44,6 +45,7 @@ class Data(ABC):
     n_threads: int | None = None
     near_factor: int = 100
     in_memory: bool = False
+    is_sparse: bool = False
 
     @abstractmethod
     def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:

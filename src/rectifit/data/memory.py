@@ -34,6 +34,7 @@ class MemoryData(ArrayData):
         self.X, self.y, self.sample_weight = X, y, sample_weight
         self.n_samples, self.n_features = map(int, X.shape)
         self.is_weighted = sample_weight is not None
+        self.is_sparse = not isinstance(X, np.ndarray)
         self.block_rows = None
 
     @classmethod
@@ -58,10 +59,6 @@ class MemoryData(ArrayData):
     def _with(self, **changes: Any) -> MemoryData:
         given = {"X": self.X, "y": self.y, "sample_weight": self.sample_weight}
         return MemoryData(**given | changes)
-
-    @property
-    def is_sparse(self) -> bool:
-        return not isinstance(self.X, np.ndarray)
 
     @property
     def n_entries(self) -> int:

@@ -28,7 +28,7 @@ from rectifit.parallel import workers
 from rectifit.surrogate.model import Iterate, ModelStep, View, step_from
 from rectifit.tolerances import ZERO_U_TOL
 
-__all__ = ["Found", "NearFar", "Reader", "Start"]
+__all__ = ["Found", "NearFar", "Question", "Reader", "SurrogateStart", "count_near"]
 
 MAX_TURNS = 60
 # Share of sum v^2. A loss below it is polished once more.
@@ -42,12 +42,23 @@ RISE_TOL = 1e-13
 # Share of a step by which rows are expected to move after it: of a smooth step, and of an exact one.
 AFTER_SMOOTH = 0.3
 AFTER_EXACT = 0.2
+# Near rows sought at least, in all, and per direction where they would hold too many numbers.
+MIN_NEAR_ROWS = 1000
+LEAST_NEAR_FACTOR = 10
+# From this turn on the near rows double.
+DOUBLING_TURN = 6
 # Surrogates in one look, and numbers in their Gram matrices.
 MAX_TOGETHER = 16
 MAX_GRAM_NUMBERS = 1 << 25
 
 
-class Start(NamedTuple):
+def count_near(n_directions: int, per_direction: int, turn: int, max_numbers: int) -> int:
+    """How many rows are to be near: more of them in later turns, while they hold at most so many numbers."""
+    wanted = max(per_direction * n_directions, MIN_NEAR_ROWS) << max(0, turn - DOUBLING_TURN)
+    return min(wanted, max(max_numbers // n_directions, LEAST_NEAR_FACTOR * n_directions))
+
+
+class SurrogateStart(NamedTuple):
     """Where to begin, how far rows are expected to move from there, and what is known of the place."""
 
     gamma: Vector
@@ -168,7 +179,7 @@ class NearFar:
     def solve(
         self,
         sets: Sequence[ActiveSet],
-        starts: Sequence[Start],
+        starts: Sequence[SurrogateStart],
         following: Callable[[Iterate], ActiveSet] | None = None,
         on_look: Callable[[list[Iterate]], None] = lambda _: None,
     ) -> list[Found]:
@@ -203,7 +214,7 @@ class NearFar:
     def _solve(
         self,
         sets: Sequence[ActiveSet],
-        starts: Sequence[Start],
+        starts: Sequence[SurrogateStart],
         following: Callable[[Iterate], ActiveSet] | None,
         on_look: Callable[[list[Iterate]], None],
     ) -> list[Found]:

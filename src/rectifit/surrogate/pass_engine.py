@@ -22,7 +22,7 @@ from rectifit.data.problem import Point, Problem
 from rectifit.data.ranks import find_cuts
 from rectifit.surrogate.engine import Coefficients, Engine, Minimum
 from rectifit.surrogate.model import Iterate
-from rectifit.surrogate.near_far import Found, NearFar, Start
+from rectifit.surrogate.near_far import Found, NearFar, SurrogateStart
 from rectifit.surrogate.passes import PassReader
 from rectifit.surrogate.solver import SurrogateSolver
 
@@ -163,7 +163,7 @@ class PassEngine(Engine):
         """The engine itself, which has threads of its own."""
         return self
 
-    def _starts(self, sets: list[ActiveSet], starts: Sequence[Point] | None) -> list[Start]:
+    def _starts(self, sets: list[ActiveSet], starts: Sequence[Point] | None) -> list[SurrogateStart]:
         """From minima found before, or from the sample."""
         model, otherwise = self.reader.model, self.reader.least_squares()
         bases = [point.found for point in starts or () if isinstance(point, PassPoint) and point.found]

@@ -17,7 +17,7 @@ from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.active import ActiveSet, Members
 from rectifit.surrogate.band import Near
 from rectifit.surrogate.model import Iterate, ModelStep, View
-from rectifit.surrogate.near_far import NearFar, Question, Start
+from rectifit.surrogate.near_far import NearFar, Question, SurrogateStart, count_near
 from rectifit.surrogate.records import FLAT, HELD, QUADRATIC
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.solution import Answers
@@ -25,12 +25,9 @@ from rectifit.tolerances import DRIFT_TOL, HOLD_TOL
 
 __all__ = ["ResidentEngine", "ResidentReader"]
 
-# Rows near their kinks: at least so many, or so many per direction in the first look and in the next ones.
-MIN_NEAR_ROWS = 1000
+# Near rows per direction in the first look and in the next ones, and numbers in them at most.
 FIRST_NEAR_FACTOR = 25
 NEXT_NEAR_FACTOR = 20
-# From this turn on their number doubles, while they hold at most so many numbers.
-DOUBLING_TURN = 6
 MAX_NEAR_NUMBERS = 1 << 26
 
 
@@ -65,10 +62,8 @@ class ResidentReader:
 
     def target(self, active: ActiveSet, gamma: Vector, reach: float, turn: int) -> int:  # noqa: ARG002
         """How many rows are to be near."""
-        q = self.rows.n_directions
-        wanted = max((NEXT_NEAR_FACTOR if turn else FIRST_NEAR_FACTOR) * q, MIN_NEAR_ROWS)
-        wanted <<= max(0, turn - DOUBLING_TURN)
-        return min(wanted, max(MAX_NEAR_NUMBERS // q, FIRST_NEAR_FACTOR * q))
+        factor = NEXT_NEAR_FACTOR if turn else FIRST_NEAR_FACTOR
+        return count_near(self.rows.n_directions, factor, turn, MAX_NEAR_NUMBERS)
 
     def look(self, questions: Sequence[Question]) -> list[View]:
         """One look after another."""
@@ -226,7 +221,7 @@ class ResidentEngine:
         return Answers(*(np.array(column) for column in zip(*map(self._solve, actives), strict=True)))
 
     def _solve(self, active: Mask) -> tuple[Vector, float, float, Vector, int, bool]:
-        (found,) = self._engine.solve([Members(active)], [Start(self._gamma)])
+        (found,) = self._engine.solve([Members(active)], [SurrogateStart(self._gamma)])
         self._gamma = found.at.gamma
         self._reader.remember(found.view, found.step)
         slopes = self._reader.slopes(found.view, found.step.near_slopes)

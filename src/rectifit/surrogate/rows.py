@@ -20,7 +20,7 @@ MAX_MAGNIFICATION = 1e3
 
 def working_rows(problem: Problem) -> WorkingRows:
     """The rows of a problem, dense or sparse."""
-    return SparseRows(problem) if problem.loaded().is_sparse else WorkingRows(problem)
+    return SparseRows(problem) if problem.data.is_sparse else WorkingRows(problem)
 
 
 class WorkingRows:

@@ -19,16 +19,13 @@ from rectifit.active import ActiveSet, Cut, Sign
 from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block
 from rectifit.data.problem import Problem
-from rectifit.surrogate.near_far import Found, Start
+from rectifit.surrogate.near_far import Found, SurrogateStart, count_near
 from rectifit.surrogate.piece_rows import read_piece
 from rectifit.surrogate.solver import SurrogateSolver
 
 __all__ = ["BandTarget", "Sample", "SampleModel"]
 
-# Near rows sought at least; up to twice as many are kept.
-MIN_NEAR_ROWS = 1000
-# From this turn on the near rows double, while they hold at most so many numbers.
-DOUBLING_TURN = 6
+# Numbers in the near rows that are sought; up to twice as many rows are kept.
 MAX_NEAR_NUMBERS = 1 << 23
 # Share of the step from one active set to the next, as the sample foretells it, by which rows still move.
 AFTER_SAMPLE = 0.3
@@ -80,36 +77,37 @@ class SampleModel:
         self._moves = (self._Z != 0.0).any(axis=1)
         self._solved: dict[int, tuple[ActiveSet, Vector]] = {}
 
-    def first_starts(self, sets: Sequence[ActiveSet], otherwise: Vector) -> list[Start]:
+    def first_starts(self, sets: Sequence[ActiveSet], otherwise: Vector) -> list[SurrogateStart]:
         """Where the surrogates of the sample have their minima."""
         q, m = self.coordinates.n_directions, self._v.size
         if self._solver is None:
-            return [Start(otherwise, self._length(otherwise)) for _ in sets]
+            return [SurrogateStart(otherwise, self._length(otherwise)) for _ in sets]
         starts = []
         for active, gamma in zip(sets, self._minimise(sets), strict=True):
             kink = pieces.kinks(self._v, self._mark(active))
             residual = float(pieces.value(self._Z @ gamma, self._v, kink).mean())
             whole = m >= self.n_samples
-            starts.append(Start(gamma, 0.0 if whole else math.sqrt(residual * q / m)))
+            starts.append(SurrogateStart(gamma, 0.0 if whole else math.sqrt(residual * q / m)))
         return starts
 
-    def next_starts(self, sets: Sequence[ActiveSet], bases: Sequence[Found]) -> list[Start]:
+    def next_starts(self, sets: Sequence[ActiveSet], bases: Sequence[Found]) -> list[SurrogateStart]:
         """From minima found before: moved as the minimum of the sample moves."""
         if self._solver is None:
-            return [Start(base.at.gamma, self._length(base.at.gamma)) for base in bases]
+            return [SurrogateStart(base.at.gamma, self._length(base.at.gamma)) for base in bases]
         before, after = self._minimise([base.at.active for base in bases]), self._minimise(sets)
         return [self._move(base, new - old) for base, new, old in zip(bases, after, before, strict=True)]
 
-    def _move(self, base: Found, shift: Vector) -> Start:
+    def _move(self, base: Found, shift: Vector) -> SurrogateStart:
         """To where the sample says, or, if that is near, by what is known at the minimum."""
         length = self._length(shift)
         if base.ahead is not None and 2.0 * length <= base.ahead.width:
-            return Start(base.at.gamma, 0.0, base.ahead)
-        return Start(base.at.gamma + shift, AFTER_SAMPLE * length)
+            return SurrogateStart(base.at.gamma, 0.0, base.ahead)
+        return SurrogateStart(base.at.gamma + shift, AFTER_SAMPLE * length)
 
     def target(self, active: ActiveSet, gamma: Vector, reach: float, turn: int) -> BandTarget:
         """Near are as many rows as wanted, or all that may cross; they are brought back unless too many."""
-        n, m, n_near = self.n_samples, self._v.size, self._n_near(turn)
+        n, m = self.n_samples, self._v.size
+        n_near = count_near(self.coordinates.n_directions, self.near_factor, turn, MAX_NEAR_NUMBERS)
         if n <= n_near:
             return BandTarget(math.inf, 2 * n_near)
         distances = np.abs(self._Z @ gamma - pieces.inactive_kink(self._v))
@@ -126,12 +124,6 @@ class SampleModel:
         found = int(np.searchsorted(kinked, width, side="right"))
         too_many = found >= MIN_TELLING_ROWS and found > 3.0 * expected
         return BandTarget(width, 0 if too_many else 2 * n_near)
-
-    def _n_near(self, turn: int) -> int:
-        """Near rows wanted."""
-        q = self.coordinates.n_directions
-        wanted = max(MIN_NEAR_ROWS, self.near_factor * q) * 2 ** max(0, turn - DOUBLING_TURN)
-        return int(min(wanted, max(MAX_NEAR_NUMBERS // q, 10 * q)))
 
     def _length(self, delta: Vector) -> float:
         """Root mean square of what rows move."""
