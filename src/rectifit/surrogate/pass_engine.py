@@ -62,19 +62,20 @@ class PassEngine(Engine):
     ) -> None:
         self.problem = problem
         self.watch: Callable[[Sequence[Point]], None] = lambda _: None
-        self._n_threads, self._on_pass = n_threads, on_pass
+        # Counted now: while stages run, BLAS itself has one thread.
+        self._n_threads = n_threads or problem.data.n_threads or blas_threads()
+        self._on_pass = on_pass
 
     @cached_property
     def reader(self) -> PassReader:
         """Made, with a first pass over the data, when it is needed."""
-        n_threads = self._n_threads or self.problem.data.n_threads or blas_threads()
         with threadpool_limits(1, "blas"):
-            return PassReader(self.problem, n_threads, self._on_pass)
+            return PassReader(self.problem, self._n_threads, self._on_pass)
 
     @cached_property
     def _engine(self) -> NearFar:
         # Threads work on blocks and models; matrix products use one each.
-        return NearFar(self.reader, self.reader.data.n_threads or 1)
+        return NearFar(self.reader, self._n_threads)
 
     @property
     def batch(self) -> int:  # type: ignore[override]
