@@ -336,12 +336,12 @@ def _check_floor(floor: Any, problem: Problem) -> float | None:
 
 def _warn_if_dead(fit: Fit) -> None:
     """Warn where the fit is a constant."""
-    from sklearn.exceptions import ConvergenceWarning
-
     assert fit.problem is not None
     floor, problem = fit.floor, fit.problem.shifted(fit.floor)
     if fit.objective < (1.0 - DEAD_TOL) * problem.null_objective:
         return
+    from sklearn.exceptions import ConvergenceWarning
+
     n_above = problem.data.outcomes.n_positive
     function, kind = ("zero", "positive") if floor == 0.0 else ("constant", "above the floor")
     text = (

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rectifit.data.kinds import predict
 from rectifit.fit import Certificate, Fit, Stop, SurrogateMinimum, TraceRow, VerificationError, relative_gap
-from rectifit.inference import Summary, summarise
 from rectifit.interchange import to_module, write_onnx
+
+if TYPE_CHECKING:
+    from rectifit.inference import Summary
 
 __all__ = [
     "Certificate",
@@ -44,6 +46,9 @@ class Solution(Fit):
 
     def summary(self, **options: Any) -> Summary:
         """A table with standard errors and intervals; the options are those of `inference.summarise`."""
+        # Imported here: SciPy's distributions take longer to load than all the rest.
+        from rectifit.inference import summarise
+
         return summarise(self, **options)
 
     def to_torch(self) -> Any:

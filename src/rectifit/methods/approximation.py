@@ -27,12 +27,12 @@ from rectifit.active import Members
 from rectifit.certificate.trivial_bound import guarantee_bound
 from rectifit.fit import Stop
 from rectifit.methods.pool import EnginePool
-from rectifit.methods.results import SurrogateResults
 from rectifit.methods.search import Halt, Search
 from rectifit.parallel import map_ordered
 from rectifit.surrogate.batched import BatchedSolver
 from rectifit.surrogate.engine import Engine, Minimum
 from rectifit.surrogate.neighbours import Neighbours
+from rectifit.surrogate.results import SurrogateResults
 from rectifit.surrogate.rows_engine import ascending
 from rectifit.surrogate.solver import SurrogateSolver
 from rectifit.theory import approximation_ratio

@@ -30,7 +30,6 @@ from rectifit.data.problem import Point
 from rectifit.fit import Stop
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.multistart import MAX_ITER
-from rectifit.methods.results import SurrogateResults
 from rectifit.methods.search import Search
 from rectifit.methods.sorting import solve_splits
 from rectifit.surrogate.engine import Coefficients
@@ -157,9 +156,7 @@ class Known:
             visited=self.visited,
             is_over=search.clock.is_over,
         )
-        results = SurrogateResults()
-        results.add(paths.minima)
-        search.merge(results)
+        search.merge(paths.results)
         search.check()
         self.elite = sorted(self.elite + paths.ends, key=lambda end: end.objective)[:ELITE_SIZE]
         better = search.best is not None and search.best.objective < before * (1.0 - self.tol)

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 from rectifit.fit import Stop
 from rectifit.methods.pool import EnginePool
-from rectifit.methods.results import SurrogateResults
 from rectifit.methods.search import Search
 from rectifit.methods.sorting import solve_splits
 from rectifit.parallel import map_ordered
 from rectifit.surrogate.batched import BatchedSolver
 from rectifit.surrogate.engine import Coefficients, Engine
 from rectifit.surrogate.majorise import Paths, follow_together
+from rectifit.surrogate.results import SurrogateResults
 from rectifit.surrogate.rows_engine import AcceleratedEngine
 
 __all__ = ["MAX_ITER", "Multistart"]
@@ -54,10 +54,7 @@ class Multistart:
 
         def follow(group: list[Coefficients]) -> SurrogateResults:
             with engines.acquire() as one:
-                paths = self._follow(one, group, is_over)
-            results = SurrogateResults()
-            results.add(paths.minima)
-            return results
+                return self._follow(one, group, is_over).results
 
         n_threads = search.n_threads if engine.has_rows else 1
         for done, results in enumerate(map_ordered(follow, groups, n_threads, search.clock.abandoned)):
@@ -85,7 +82,7 @@ class Multistart:
         """The first starts, and where the best paths from all of them end."""
         engine = AcceleratedEngine(search.problem, accelerator)
         paths = self._follow(engine, starts, search.clock.is_over)
-        search.n_surrogates += len(paths.minima)
+        search.n_surrogates += paths.results.n_surrogates
         ends = sorted(paths.ends, key=lambda end: end.objective)[:BEST_ENDS]
         return starts[:FIRST_STARTS] + [(end.beta, end.intercept) for end in ends]
 

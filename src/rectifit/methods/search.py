@@ -16,9 +16,9 @@ from rectifit.checks import check_random_state
 from rectifit.clock import Clock
 from rectifit.data.problem import Point, Problem
 from rectifit.fit import Certificate, Fit, Stop, SurrogateMinimum, TraceRow
-from rectifit.methods.results import SurrogateResults
 from rectifit.progress import Progress
 from rectifit.surrogate.engine import Engine, Minimum
+from rectifit.surrogate.results import SurrogateResults
 
 __all__ = ["DEAD_TOL", "Halt", "Search", "Stage"]
 

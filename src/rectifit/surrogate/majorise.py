@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from rectifit.active import ActiveSet
 from rectifit.data.problem import Point
 from rectifit.surrogate.engine import Engine, Minimum
+from rectifit.surrogate.results import SurrogateResults
 
 __all__ = ["Paths", "follow_together", "majorise"]
 
@@ -32,9 +33,9 @@ def majorise(engine: Engine, start: Point, max_iter: int, tol: float) -> Generat
 
 @dataclass
 class Paths:
-    """What was minimised on the way from several starts, and where the paths ended."""
+    """What was found on the way from several starts, and where the paths ended."""
 
-    minima: list[Minimum] = field(default_factory=list)
+    results: SurrogateResults = field(default_factory=SurrogateResults)
     ends: list[Point] = field(default_factory=list)
 
 
@@ -77,7 +78,7 @@ def follow_together(
         sets, points = [sets[line] for line in new], [points[line] for line in new]
         known = [point for point in points if point is not None]
         minima = engine.minimise(sets, known if len(known) == len(sets) else None, follow=True)
-        result.minima += minima
+        result.results.add(minima)
         onward: list[tuple[ActiveSet, Point]] = []
         for minimum, before in zip(minima, points, strict=True):
             point, following = minimum.point, engine.following(minimum)

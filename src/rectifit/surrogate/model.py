@@ -13,7 +13,7 @@ that of `rectifit.bounds`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -81,12 +81,16 @@ class View:
     held: Mask | None
     band: BandSums | None
 
+    def settled(self) -> View:
+        """What is kept after the step from the point: nothing that is as large as the near rows."""
+        return replace(self, near=None, band=None)
+
 
 class ModelStep(NamedTuple):
     """The way to the minimum of the model, a slope of F_I at the point, and what the bound loses there.
 
     near_slopes are those of the near rows at the end of the way; n_steps counts steps of the kernel; warm is
-    the state in which the kernel ended, for another step with the same near rows.
+    the state in which the kernel ended, where the next look may have the same near rows.
     """
 
     delta: Vector
@@ -126,7 +130,8 @@ def _exact_step(view: View, near: Near, last: tuple[PieceProblem, WarmState] | N
     loss, remainder = _loss(view, slopes @ Z, fenchel_gap(u, v, kink, slopes))
     slope = view.slope + pieces.slope(u, v, kink) @ Z
     n_steps = int(found.steps[0])
-    return ModelStep(found.deltas[0], slope, loss, remainder, True, slopes, n_steps, (problem, warm))
+    kept = None if view.held is None else (problem, warm)
+    return ModelStep(found.deltas[0], slope, loss, remainder, True, slopes, n_steps, kept)
 
 
 def _first_state(view: View, Z: Matrix, u: Vector, kink: Vector) -> WarmState:

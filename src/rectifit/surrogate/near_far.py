@@ -259,22 +259,22 @@ class NearFar:
         step = step_from(view, state.last[1] if state.last else None)
         state.turn += 1
         state.n_steps += step.n_steps
-        state.last = view, step
+        hidden = 0.0 if step.is_exact or view.band is None else view.band.gap
+        state.last = settled = view.settled(), step
         state.lowest = max(state.lowest, at.value - step.loss - self._rounding(at, step))
         if state.best is None or at.value <= state.best[0].at.value:
-            state.best = view, step
+            state.best = settled
         reached = step.loss <= POLISH_TOL * total
         if step.loss <= FINE_TOL * total or (reached and state.is_polished) or state.turn >= MAX_TURNS:
             # The last point is the most accurate, though values may differ by rounding.
-            state.best = (view, step) if reached else state.best
+            state.best = settled if reached else state.best
             state.is_done = True
             return
         state.is_polished = reached
-        hidden = 0.0 if step.is_exact or view.band is None else view.band.gap
         if at.value > state.ceiling + hidden + RISE_TOL * total and not reached:
-            self._shorten(state, view, step)
+            self._shorten(state)
             return
-        state.base, state.ceiling, state.share = (view, step), at.value + hidden, 1.0
+        state.base, state.ceiling, state.share = settled, at.value + hidden, 1.0
         state.gamma = at.gamma + step.delta
         move = self.length(step.delta)
         if step.is_exact:
@@ -285,11 +285,12 @@ class NearFar:
         state.last_move, state.is_last = move, step.is_exact and reach == 0.0
         state.target = self.reader.target(state.active, state.gamma, reach, state.turn)
 
-    def _shorten(self, state: SolveState, view: View, step: ModelStep) -> None:
+    def _shorten(self, state: SolveState) -> None:
         """Go back on a step that led too far."""
         assert state.base is not None
+        assert state.last is not None
         origin, way = state.base
-        state.share *= self.reader.share_of_step(state.base, (view, step))
+        state.share *= self.reader.share_of_step(state.base, state.last)
         state.gamma, state.is_last = origin.at.gamma + state.share * way.delta, False
         reach = AFTER_SMOOTH * state.share * self.length(way.delta)
         state.target = self.reader.target(state.active, state.gamma, reach, state.turn)

@@ -188,7 +188,8 @@ class PassEngine(Engine):
     def _minimum(self, found: Found) -> Minimum:
         at, square = found.at, self.reader.coordinates.scale**2
         bound = (at.value - found.loss) * square
-        return Minimum(at.active, at.value * square, bound, found.converged, self._point(at, found))
+        point = self._point(at, found)
+        return Minimum(at.active, at.value * square, bound, found.converged, point)
 
     def _zero(self) -> Minimum:
         """Without active samples every piece is smallest at u <= 0."""

@@ -41,6 +41,10 @@ class RowView(View):
     index: Index
     cross: Vector
 
+    def settled(self) -> RowView:
+        """The view itself: the next look uses its near rows again."""
+        return self
+
 
 class ResidentReader:
     """Keeps the Gram matrix of the rows on their quadratic from one look to the next."""
