@@ -1,6 +1,6 @@
 """Work on several threads, with results in order. The compiled kernels let go of the interpreter's lock.
 
-Where joblib has been told to use a cluster, as by `joblib.parallel_config("dask")`, work goes there instead.
+Where joblib is configured to use a cluster, as by `joblib.parallel_config("dask")`, work runs there instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Torch tensors: passes run where the tensors live, and only their summaries come to the host.
+"""Torch tensors: passes run on the device of the tensors, and only their summaries come to the host.
 
 On an accelerator pieces are large, so that a pass is a handful of large kernels. float32 tensors are read as
 they are; all sums are in float64.
@@ -142,7 +142,7 @@ class TensorData(Data):
             yield TensorBlock(self._X[rows] if design else None, self._y[rows], weight, start)
 
     def _column(self, values: Any, name: str) -> Any:
-        """One number per row, where X lives."""
+        """One number per row, on the device of X."""
         if not is_tensor(values):
             values = self._torch.from_numpy(np.array(check_array(values, name, dimensions=1)))
         if values.ndim != 1:

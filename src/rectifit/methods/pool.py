@@ -21,7 +21,7 @@ class EnginePool:
 
     @contextmanager
     def acquire(self) -> Iterator[Engine]:
-        """An engine that nobody else uses meanwhile."""
+        """An engine for exclusive use."""
         try:
             engine = self._free.get_nowait()
         except Empty:

@@ -100,7 +100,7 @@ class Search:
             reason = Stop.INTERRUPTED
         finally:
             self.clock.abandoned.set()
-            # The engine does not hold the search: both are freed as soon as nobody needs them.
+            # The engine does not hold the search: both are freed with their last user.
             self.engine.watch = watch
         return reason
 
@@ -154,7 +154,7 @@ class Search:
             )
 
     def report(self, done: int, total: int | None = None) -> None:
-        """Show progress, where it is wanted."""
+        """Show progress on a terminal."""
         objective = np.inf if self.best is None else self.best.objective
         self._progress.update(f"{self._stage}, objective {objective:.6g}", done, total)
 

@@ -27,7 +27,7 @@ __all__ = ["BandTarget", "Sample", "SampleModel"]
 
 # Numbers in the near rows that are sought; up to twice as many rows are kept.
 MAX_NEAR_NUMBERS = 1 << 23
-# Share of the step from one active set to the next, as the sample foretells it, by which rows still move.
+# Share of the step from one active set to the next, as the sample predicts it, by which rows still move.
 AFTER_SAMPLE = 0.3
 # The rows of the sample from which the density of kinks is read.
 MIN_TELLING_ROWS = 20
@@ -105,7 +105,7 @@ class SampleModel:
         return SurrogateStart(base.at.gamma + shift, AFTER_SAMPLE * length)
 
     def target(self, active: ActiveSet, gamma: Vector, reach: float, turn: int) -> BandTarget:
-        """Near are as many rows as wanted, or all that may cross; they are brought back unless too many."""
+        """A band with as many rows as are sought, or with all that may cross their kink; too many are not kept."""
         n, m = self.n_samples, self._v.size
         n_near = count_near(self.coordinates.n_directions, self.near_factor, turn, MAX_NEAR_NUMBERS)
         if n <= n_near:

@@ -5,7 +5,7 @@ categories without any), a whole polyhedron of coefficients has the same objecti
 
     minimise |gamma|   subject to   z_i'gamma = u_i where u_i > 0,   z_i'gamma <= 0 elsewhere
 
-picks one of them, whatever way the search went: a least-distance problem, solved by non-negative least
+picks one of them, however the search arrived there: a least-distance problem, solved by non-negative least
 squares (Lawson and Hanson, Solving Least Squares Problems, chapter 23).
 """
 
