@@ -105,7 +105,7 @@ class SampleModel:
         return SurrogateStart(base.at.gamma + shift, AFTER_SAMPLE * length)
 
     def target(self, active: ActiveSet, gamma: Vector, reach: float, turn: int) -> BandTarget:
-        """A band with as many rows as are sought, or with all that may cross their kink; too many are not kept."""
+        """A band with as many rows as are sought, or with all that may cross; too many are not kept."""
         n, m = self.n_samples, self._v.size
         n_near = count_near(self.coordinates.n_directions, self.near_factor, turn, MAX_NEAR_NUMBERS)
         if n <= n_near:
