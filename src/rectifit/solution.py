@@ -24,12 +24,8 @@ __all__ = [
 ]
 
 
-class Solution(Fit):
-    """A fit, with predictions, a summary and exports.
-
-    The attributes are those of `rectifit.fit.Fit`: beta, intercept, objective, surrogate_objective, method,
-    stopped, certificate, n_iter, n_surrogates, seconds, trace, guarantee, problem, surrogate, floor.
-    """
+class Solution(Fit):  # noqa: D101 - what a fit is, is said once
+    __doc__ = Fit.__doc__
 
     @classmethod
     def of(cls, fit: Fit) -> Solution:

@@ -37,6 +37,7 @@ import numpy as np
 from rectifit._typing import Index, Vector
 from rectifit.active import Members
 from rectifit.clock import Clock
+from rectifit.data.prediction import rectify
 from rectifit.data.problem import Point, Problem
 from rectifit.fit import Fit, Stop, TraceRow
 from rectifit.methods.iterative import MAX_ITER, Iterative
@@ -271,7 +272,7 @@ def fit_coefficients(problem: Problem, point: FloorPoint) -> FloorPoint:
 
 def _move_floor(problem: Problem, point: FloorPoint) -> FloorPoint:
     """The best floor for the same u, or for the same u - floor."""
-    residual = problem.y - np.maximum(point.u, point.floor)
+    residual = problem.y - rectify(point.u, point.floor)
     step = float(np.average(residual, weights=np.square(problem.root_weight)))
     moved = [
         point,

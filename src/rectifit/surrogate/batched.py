@@ -82,7 +82,7 @@ class BatchedSolver:
         self._ridge = self._put(rows.ridge)
         self._total = float(rows.y @ rows.y)
         self._unit = math.sqrt(self._total / rows.n_rows)
-        self._kink = 2.0 * self._y.clamp(min=0.0)
+        self._kink = pieces.inactive_kink(self._y)
         self._largest = self._Z.abs().amax(0)
         q = rows.n_directions
         self._upper = torch.triu_indices(q, q, device=self.device)
