@@ -142,7 +142,7 @@ def test_tensors_and_arrays_share_the_formulas():
 def test_pieces_with_any_kink_are_supported_from_below():
     """The certificate's pieces, 0 left of a kink c >= y: supporting functions against a grid."""
     from rectifit.certificate.kernel import support
-    from rectifit.certificate.records import PieceRows
+    from rectifit.certificate.records import KernelRows
 
     rng = np.random.default_rng(3)
     y = rng.normal(size=40)
@@ -153,7 +153,7 @@ def test_pieces_with_any_kink_are_supported_from_below():
         shape = (at - y[k]) ** 2
         if c[k] > -np.inf:
             shape = np.where(at > c[k], shape - (c[k] - y[k]) ** 2, 0.0)
-        one = PieceRows(np.ones((1, 1)), np.ones(1), c[k : k + 1], y[k : k + 1])
+        one = KernelRows(np.ones((1, 1)), np.ones(1), c[k : k + 1], y[k : k + 1])
         u, slopes, total = rng.normal(size=(1, 1)), rng.normal(size=(1, 1)), np.empty(1)
         support(tuple(one), u, slopes, 0.0, total)
         lam = float(slopes[0, 0])

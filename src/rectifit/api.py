@@ -15,7 +15,7 @@ from rectifit.certificate.proof import TARGET_GAP
 from rectifit.checks import check_count, check_floor, check_number, check_start
 from rectifit.clock import Clock
 from rectifit.data.problem import Problem
-from rectifit.fit import Certificate, Fit
+from rectifit.fit import Certificate, Fit, Stop
 from rectifit.methods.estimate_floor import solve_with_estimate
 from rectifit.methods.exact import Exact
 from rectifit.methods.search import DEAD_TOL, Search, Stage
@@ -242,6 +242,10 @@ def certify(
     if given is not None and given.floor_is_estimated:
         found = replace(found, certificate=replace(found.certificate, floor=known_floor))
     _warn_if_dead(found)
+    ended_by = {Stop.TIME_LIMIT: "time_limit", Stop.INTERRUPTED: "interrupted"}.get(found.stopped)
+    if found.certificate.status == "bound_only" and ended_by is not None:
+        # It ended before the search for a proof began.
+        found = replace(found, certificate=replace(found.certificate, status=ended_by))
     asked_about = None
     if solution_or_beta is not None:
         beta, intercept = check_start(solution_or_beta, problem)

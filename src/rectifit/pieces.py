@@ -58,7 +58,7 @@ def kinks(y: npt.NDArray[np.float64], active: npt.NDArray[np.bool_]) -> npt.NDAr
 
 def inactive_kink(y: Number) -> Number:
     """Kink 2 max(y, 0) of a sample outside the active set."""
-    return 2.0 * y * (y > 0.0)
+    return y + abs(y)
 
 
 def value(u: Number, y: Number, c: Number) -> Number:

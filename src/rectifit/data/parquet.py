@@ -32,7 +32,7 @@ def open_parquet(
 
     Parameters
     ----------
-    paths : path, pattern such as "data/*.parquet", or several of them; rows are in this order
+    paths : path, pattern such as ``data/*.parquet``, or several of them; rows are in this order
     target : column of outcomes
     features : columns of X; default: all others, in the order of the first file
     weights : column of sample weights, optional
