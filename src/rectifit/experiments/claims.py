@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rectifit.experiments.fits import SettingStatistics
-from rectifit.experiments.grid import LABELS, PAPER_METHODS
+from rectifit.experiments.fits import SettingSpreads
+from rectifit.experiments.grid import LABELS, PAPER_METHODS, Setting
 
 __all__ = ["Claim", "check_claims"]
 
@@ -44,8 +44,10 @@ class Claim:
         return "mostly holds" if self.share >= MIN_SHARE_MOSTLY_HOLDS else "does not hold"
 
 
-def check_claims(settings: Sequence[SettingStatistics]) -> list[Claim]:
+def check_claims(spreads: Mapping[Setting, SettingSpreads]) -> list[Claim]:
     """Test every claim by the means over the instances of each setting."""
+    settings = list(spreads.values())
+    noisy = [methods for setting, methods in spreads.items() if setting.noise >= MIN_LARGE_NOISE]
     best_first = ("sorting+iterative", "sorting+gd", "sorting", "gd", "sgd")
     return [
         *(_order(settings, "objective", *pair) for pair in pairwise(best_first)),
@@ -53,32 +55,33 @@ def check_claims(settings: Sequence[SettingStatistics]) -> list[Claim]:
         _order(settings, "seconds", "sgd", "sorting"),
         _order(settings, "seconds", "sorting", "sorting+iterative"),
         _similar_times(settings, "sorting+iterative", "sorting+gd"),
-        _best_recovery(settings, "gd"),
+        _best_recovery(noisy, "gd"),
     ]
 
 
-def _order(settings: Iterable[SettingStatistics], measure: str, better: str, worse: str) -> Claim:
+def _order(settings: list[SettingSpreads], measure: str, better: str, worse: str) -> Claim:
     name = {"seconds": "running time"}.get(measure, measure.replace("_", " "))
-    pairs = [(one.mean(better, measure), one.mean(worse, measure)) for one in settings]
+    pairs = [(spreads[better, measure].mean, spreads[worse, measure].mean) for spreads in settings]
     return Claim(
         f"{name}: {LABELS[better]} ≤ {LABELS[worse]}",
         tuple(a <= b * (1.0 + ROUNDING_TOL) + ROUNDING_TOL for a, b in pairs),
     )
 
 
-def _similar_times(settings: Iterable[SettingStatistics], method: str, other: str) -> Claim:
+def _similar_times(settings: list[SettingSpreads], method: str, other: str) -> Claim:
     factor = SIMILAR_TIME_FACTOR
-    ratios = [one.mean(method, "seconds") / one.mean(other, "seconds") for one in settings]
+    ratios = [spreads[method, "seconds"].mean / spreads[other, "seconds"].mean for spreads in settings]
     return Claim(
         f"running time: {LABELS[method]} about {LABELS[other]} (within a factor of {factor:g})",
         tuple(1.0 / factor <= ratio <= factor for ratio in ratios),
     )
 
 
-def _best_recovery(settings: Iterable[SettingStatistics], method: str) -> Claim:
-    outcomes = []
-    for one in settings:
-        if one.setting.noise >= MIN_LARGE_NOISE:
-            errors = {other: one.mean(other, "recovery_error") for other in PAPER_METHODS}
-            outcomes.append(min(errors, key=errors.__getitem__) == method)
-    return Claim(f"recovery error: {LABELS[method]} best at large noise", tuple(outcomes))
+def _best_recovery(settings: list[SettingSpreads], method: str) -> Claim:
+    errors = [
+        {other: spreads[other, "recovery_error"].mean for other in PAPER_METHODS} for spreads in settings
+    ]
+    return Claim(
+        f"recovery error: {LABELS[method]} best at large noise",
+        tuple(min(means, key=means.__getitem__) == method for means in errors),
+    )

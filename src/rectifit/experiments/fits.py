@@ -1,47 +1,19 @@
-"""The rows of a run by setting and method, and the spread of a measure over instances."""
+"""Rows in groups, and the spread of a measure over the rows of a group."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
-from rectifit.experiments.grid import LABELS, Setting
 from rectifit.experiments.rows import FitRow
 
-__all__ = ["MEASURES", "Fits", "SettingStatistics", "Spread", "summarise_setting"]
+__all__ = ["SettingSpreads", "Spread", "group_rows", "summarise_setting"]
 
 MEASURES = ("prediction_error", "objective", "recovery_error", "generalization_error", "seconds")
-
-
-class Fits:
-    """The rows of a run, by setting and method."""
-
-    def __init__(self, rows: Iterable[FitRow]) -> None:
-        self.rows = list(rows)
-        self._groups: dict[tuple[Setting, str], list[FitRow]] = defaultdict(list)
-        for row in self.rows:
-            self._groups[row.task.setting, row.task.method].append(row)
-        for group in self._groups.values():
-            group.sort(key=lambda row: row.task.instance)
-        self.settings = sorted({row.task.setting for row in self.rows})
-
-    def of(self, setting: Setting, method: str) -> list[FitRow]:
-        """Rows of a method in a setting, ordered by instance."""
-        return self._groups.get((setting, method), [])
-
-    @property
-    def drawn(self) -> list[Setting]:
-        """The settings of the paper's figures."""
-        return [setting for setting in self.settings if setting.is_drawn]
-
-    @property
-    def tabled(self) -> list[Setting]:
-        """The settings of the paper's tables."""
-        return [setting for setting in self.settings if setting.is_tabled]
 
 
 @dataclass(frozen=True)
@@ -61,24 +33,22 @@ class Spread:
         return cls(fmean(values), first, middle, third, max(values))
 
 
-@dataclass(frozen=True)
-class SettingStatistics:
-    """Every measure of every method, over the instances of one setting."""
-
-    setting: Setting
-    spreads: dict[tuple[str, str], Spread]
-
-    def mean(self, method: str, measure: str) -> float:
-        """The mean of a measure over the instances."""
-        return self.spreads[method, measure].mean
+# The spread over the instances of a setting, by method and measure.
+SettingSpreads = dict[tuple[str, str], Spread]
 
 
-def summarise_setting(fits: Fits, setting: Setting) -> SettingStatistics:
+def group_rows(rows: Iterable[FitRow], key: Callable[[FitRow], Any]) -> dict[Any, list[FitRow]]:
+    """Rows with the same key together, in the order of the keys."""
+    groups: dict[Any, list[FitRow]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return dict(sorted(groups.items()))
+
+
+def summarise_setting(rows: Iterable[FitRow]) -> SettingSpreads:
     """Summarise the measures of all methods that were run in a setting."""
-    spreads = {}
-    for method in LABELS:
-        rows = fits.of(setting, method)
-        if rows:
-            for measure in MEASURES:
-                spreads[method, measure] = Spread.of([getattr(row, measure) for row in rows])
-    return SettingStatistics(setting, spreads)
+    return {
+        (method, measure): Spread.of([getattr(row, measure) for row in group])
+        for method, group in group_rows(rows, lambda row: row.task.method).items()
+        for measure in MEASURES
+    }

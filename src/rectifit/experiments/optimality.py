@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import NamedTuple
 
-from rectifit.experiments.fits import Fits, Spread
-from rectifit.experiments.grid import COMPARED_METHODS, LABELS, OURS, PROOF, Setting, Size
+from rectifit.experiments.fits import Spread, group_rows
+from rectifit.experiments.grid import OURS, PROOF, Size
 from rectifit.experiments.rows import FitRow
 
-__all__ = ["SOLVED_TOL", "LevelStatistics", "solved_shares", "summarise_levels"]
+__all__ = ["SOLVED_TOL", "LevelStatistics", "solved_shares", "summarise_level"]
 
 # A method has solved an instance if its objective is within this relative gap of the proved lower bound.
 SOLVED_TOL = 1e-4
-
-
-class Match(NamedTuple):
-    """A fit, and the proved optimum of its instance."""
-
-    fit: FitRow
-    proof: FitRow
-
-    @property
-    def is_solved(self) -> bool:
-        # Where the optimum is 0, so is its bound, and objectives are nothing but rounding errors.
-        bound = self.proof.lower_bound / (1.0 - SOLVED_TOL)
-        return self.fit.objective <= bound * (1.0 + 1e-6) + 1e-12
 
 
 @dataclass(frozen=True)
@@ -53,49 +39,45 @@ class LevelStatistics:
     seconds: dict[str, Spread]
 
 
-def summarise_levels(fits: Fits) -> list[LevelStatistics]:
-    """Summarise the settings of the figures by size and noise."""
-    levels = sorted({(setting.size, setting.noise) for setting in fits.drawn})
-    return [_summarise_level(fits, size, noise) for size, noise in levels]
-
-
-def _summarise_level(fits: Fits, size: Size, noise: float) -> LevelStatistics:
-    settings = [setting for setting in fits.drawn if (setting.size, setting.noise) == (size, noise)]
-    matches = _match_proofs(fits, settings)
-    times = {
-        method: [row.seconds for setting in settings for row in fits.of(setting, method)] for method in LABELS
-    }
+def summarise_level(rows: Sequence[FitRow]) -> LevelStatistics:
+    """Summarise rows of one size and noise level."""
+    setting = rows[0].task.setting
+    by_method = group_rows(rows, lambda row: row.task.method)
     return LevelStatistics(
-        size=size,
-        noise=noise,
-        n_instances=sum(len(fits.of(setting, OURS)) for setting in settings),
-        n_proved=sum(row.is_proved for setting in settings for row in fits.of(setting, PROOF)),
-        solved=_count_solved(matches),
+        size=setting.size,
+        noise=setting.noise,
+        n_instances=len(by_method[OURS]),
+        n_proved=sum(row.is_proved for row in by_method.get(PROOF, [])),
+        solved=solved_shares(rows),
         excess={
-            method: Spread.of([fit.objective / proof.objective for fit, proof in found])
-            for method, found in matches.items()
-            if noise > 0.0
+            method: Spread.of([fit.objective / proof.objective for fit, proof in pairs])
+            for method, pairs in _match_proofs(rows).items()
+            if setting.noise > 0.0
         },
-        seconds={method: Spread.of(seconds) for method, seconds in times.items() if seconds},
+        seconds={method: Spread.of([row.seconds for row in group]) for method, group in by_method.items()},
     )
 
 
-def solved_shares(fits: Fits, settings: Iterable[Setting]) -> dict[str, float]:
-    """For each method, the share of the proved instances of some settings that it solves."""
-    return _count_solved(_match_proofs(fits, settings))
+def solved_shares(rows: Iterable[FitRow]) -> dict[str, float]:
+    """For each method, the share of the proved instances that it solves."""
+    return {
+        method: fmean(_is_solved(fit, proof) for fit, proof in pairs)
+        for method, pairs in _match_proofs(rows).items()
+    }
 
 
-def _count_solved(matches: dict[str, list[Match]]) -> dict[str, float]:
-    return {method: fmean(match.is_solved for match in found) for method, found in matches.items()}
+def _is_solved(fit: FitRow, proof: FitRow) -> bool:
+    # Where the optimum is 0, so is its bound, and objectives are nothing but rounding errors.
+    bound = proof.lower_bound / (1.0 - SOLVED_TOL)
+    return fit.objective <= bound * (1.0 + 1e-6) + 1e-12
 
 
-def _match_proofs(fits: Fits, settings: Iterable[Setting]) -> dict[str, list[Match]]:
+def _match_proofs(rows: Iterable[FitRow]) -> dict[str, list[tuple[FitRow, FitRow]]]:
     """For each method with fits to proved instances, these fits with the proofs."""
-    matches: dict[str, list[Match]] = {}
-    for setting in settings:
-        proofs = {row.task.instance: row for row in fits.of(setting, PROOF) if row.is_proved}
-        for method in COMPARED_METHODS:
-            for row in fits.of(setting, method):
-                if row.task.instance in proofs:
-                    matches.setdefault(method, []).append(Match(row, proofs[row.task.instance]))
-    return matches
+    by_method = group_rows(rows, lambda row: row.task.method)
+    proofs = {row.task.instance_key: row for row in by_method.pop(PROOF, []) if row.is_proved}
+    pairs = {
+        method: [(fit, proofs[fit.task.instance_key]) for fit in fits if fit.task.instance_key in proofs]
+        for method, fits in by_method.items()
+    }
+    return {method: matched for method, matched in pairs.items() if matched}

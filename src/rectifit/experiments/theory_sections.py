@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rectifit.display import Column, Table
-from rectifit.experiments.asymptotics import AsymptoticRow
+from rectifit.experiments.asymptotics import AsymptoticRow, Erratum
 from rectifit.experiments.figures import draw_erratum
 from rectifit.experiments.ratio import RatioRow
 from rectifit.experiments.subset_sum import SubsetSumRow
 from rectifit.experiments.tables import tabulate, yes_no
-from rectifit.experiments.theory_results import TheoryResults
 from rectifit.web import Figure, Section
 
-__all__ = ["asymptotics_table", "ratio_table", "subset_sum_table", "theory_sections"]
+__all__ = ["theory_sections"]
 
 REDUCTION = (
     "The paper's reduction turns a question about numbers (does a subset sum to a quarter of the total?) "
@@ -32,25 +31,28 @@ ERRATUM = (
     "threshold 0, and omits the intercept. The corrected bound depends on the threshold, and a positive "
     "threshold is needed: with one, the least surrogate does stay below the printed bound here."
 )
+ERRATUM_ALT = (
+    "Left: the least surrogate against the threshold, with the printed and the corrected bound; right: "
+    "against the noise"
+)
 
 
-def theory_sections(results: TheoryResults) -> list[Section]:
+def theory_sections(
+    subset_sums: Sequence[SubsetSumRow],
+    ratios: Sequence[RatioRow],
+    asymptotics: Sequence[AsymptoticRow],
+    erratum: Erratum,
+) -> list[Section]:
     """Three sections: the reduction, the ratio and the erratum."""
-    figure = Figure.from_matplotlib(
-        draw_erratum(results.erratum),
-        "Left: the least surrogate against the threshold, with the printed and the corrected bound; right: "
-        "against the noise",
-    )
+    figure = Figure.from_matplotlib(draw_erratum(erratum), ERRATUM_ALT)
     return [
-        Section(
-            "reduction", "NP-hardness at work", [REDUCTION], [subset_sum_table(results.subset_sums).view()]
-        ),
-        Section("ratio", "How large does n/k get?", [RATIO], [ratio_table(results.ratios).view()]),
-        Section("erratum", "An erratum", [ERRATUM], [figure, asymptotics_table(results.asymptotics).view()]),
+        Section("reduction", "NP-hardness at work", [REDUCTION], [_subset_sum_table(subset_sums).view()]),
+        Section("ratio", "How large does n/k get?", [RATIO], [_ratio_table(ratios).view()]),
+        Section("erratum", "An erratum", [ERRATUM], [figure, _asymptotics_table(asymptotics).view()]),
     ]
 
 
-def subset_sum_table(rows: Sequence[SubsetSumRow]) -> Table:
+def _subset_sum_table(rows: Sequence[SubsetSumRow]) -> Table:
     """The numbers, the verdict of the certificate, and the true answer."""
     n_right = sum(row.is_right for row in rows)
     return tabulate(
@@ -71,7 +73,7 @@ def subset_sum_table(rows: Sequence[SubsetSumRow]) -> Table:
     )
 
 
-def ratio_table(rows: Sequence[RatioRow]) -> Table:
+def _ratio_table(rows: Sequence[RatioRow]) -> Table:
     """The largest ratios beside the guarantee."""
     return tabulate(
         "ratio",
@@ -92,7 +94,7 @@ def ratio_table(rows: Sequence[RatioRow]) -> Table:
     )
 
 
-def asymptotics_table(rows: Sequence[AsymptoticRow]) -> Table:
+def _asymptotics_table(rows: Sequence[AsymptoticRow]) -> Table:
     """The surrogate beside both bounds."""
     return tabulate(
         "asymptotics",
