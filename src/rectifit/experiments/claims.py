@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rectifit.experiments.fits import SettingSpreads
+import numpy as np
+
+from rectifit._typing import Mask, Vector
 from rectifit.experiments.grid import LABELS, PAPER_METHODS, Setting
+from rectifit.experiments.summaries import SettingSpreads
 
 __all__ = ["Claim", "check_claims"]
 
@@ -23,19 +26,16 @@ ROUNDING_TOL = 1e-9
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement about methods, and whether it is true in each setting that it concerns."""
+    """A statement about methods, and in how many of the settings that it concerns it is true."""
 
     text: str
-    outcomes: tuple[bool, ...]
-
-    @property
-    def n_true(self) -> int:
-        return sum(self.outcomes)
+    n_true: int
+    n_settings: int
 
     @property
     def share(self) -> float:
         """The share of the settings in which the statement is true; 0 if it concerns none."""
-        return self.n_true / len(self.outcomes) if self.outcomes else 0.0
+        return self.n_true / self.n_settings if self.n_settings else 0.0
 
     @property
     def verdict(self) -> str:
@@ -46,42 +46,33 @@ class Claim:
 
 def check_claims(spreads: Mapping[Setting, SettingSpreads]) -> list[Claim]:
     """Test every claim by the means over the instances of each setting."""
-    settings = list(spreads.values())
-    noisy = [methods for setting, methods in spreads.items() if setting.noise >= MIN_LARGE_NOISE]
+
+    def means(method: str, measure: str) -> Vector:
+        return np.array([of_setting[method, measure].mean for of_setting in spreads.values()])
+
+    def order(measure: str, better: str, worse: str) -> Claim:
+        name = {"seconds": "running time"}.get(measure, measure.replace("_", " "))
+        bounds = means(worse, measure) * (1.0 + ROUNDING_TOL) + ROUNDING_TOL
+        return _count(f"{name}: {LABELS[better]} ≤ {LABELS[worse]}", means(better, measure) <= bounds)
+
     best_first = ("sorting+iterative", "sorting+gd", "sorting", "gd", "sgd")
-    return [
-        *(_order(settings, "objective", *pair) for pair in pairwise(best_first)),
-        *(_order(settings, "prediction_error", *pair) for pair in pairwise(best_first)),
-        _order(settings, "seconds", "sgd", "sorting"),
-        _order(settings, "seconds", "sorting", "sorting+iterative"),
-        _similar_times(settings, "sorting+iterative", "sorting+gd"),
-        _best_recovery(noisy, "gd"),
-    ]
-
-
-def _order(settings: list[SettingSpreads], measure: str, better: str, worse: str) -> Claim:
-    name = {"seconds": "running time"}.get(measure, measure.replace("_", " "))
-    pairs = [(spreads[better, measure].mean, spreads[worse, measure].mean) for spreads in settings]
-    return Claim(
-        f"{name}: {LABELS[better]} ≤ {LABELS[worse]}",
-        tuple(a <= b * (1.0 + ROUNDING_TOL) + ROUNDING_TOL for a, b in pairs),
-    )
-
-
-def _similar_times(settings: list[SettingSpreads], method: str, other: str) -> Claim:
     factor = SIMILAR_TIME_FACTOR
-    ratios = [spreads[method, "seconds"].mean / spreads[other, "seconds"].mean for spreads in settings]
-    return Claim(
-        f"running time: {LABELS[method]} about {LABELS[other]} (within a factor of {factor:g})",
-        tuple(1.0 / factor <= ratio <= factor for ratio in ratios),
-    )
-
-
-def _best_recovery(settings: list[SettingSpreads], method: str) -> Claim:
-    errors = [
-        {other: spreads[other, "recovery_error"].mean for other in PAPER_METHODS} for spreads in settings
+    ratios = means("sorting+iterative", "seconds") / means("sorting+gd", "seconds")
+    noises = np.array([setting.noise for setting in spreads])
+    errors = np.array([means(method, "recovery_error") for method in PAPER_METHODS])
+    is_best = errors.argmin(axis=0) == PAPER_METHODS.index("gd")
+    return [
+        *(order("objective", *pair) for pair in pairwise(best_first)),
+        *(order("prediction_error", *pair) for pair in pairwise(best_first)),
+        order("seconds", "sgd", "sorting"),
+        order("seconds", "sorting", "sorting+iterative"),
+        _count(
+            f"running time: sorting + iterative about sorting + GD (within a factor of {factor:g})",
+            (1.0 / factor <= ratios) & (ratios <= factor),
+        ),
+        _count("recovery error: GD best at large noise", is_best[noises >= MIN_LARGE_NOISE]),
     ]
-    return Claim(
-        f"recovery error: {LABELS[method]} best at large noise",
-        tuple(min(means, key=means.__getitem__) == method for means in errors),
-    )
+
+
+def _count(text: str, outcomes: Mask) -> Claim:
+    return Claim(text, int(outcomes.sum()), outcomes.size)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rectifit.experiments.asymptotics import DELTA, Erratum
-from rectifit.experiments.fits import Spread
 from rectifit.experiments.grid import COMPARED_METHODS, LABELS, Size
 from rectifit.experiments.statistics import Statistics
+from rectifit.experiments.summaries import Spread
 from rectifit.plotting import AMBER, BLUE, GREEN, GREY, PURPLE, SKY, VERMILION, style
 
 __all__ = ["COLOURS", "MIN_ERROR", "draw_erratum", "draw_figures", "draw_measures", "save_figure"]
@@ -186,13 +186,9 @@ def _draw_thresholds(axes: Any, erratum: Erratum) -> None:
         ratios, [row.simulated for row in rows], "o", color=BLUE, markerfacecolor="white", label=samples
     )
     axes.axhline(gamma**2, **LOWER_BOUND)
-    axes.annotate(
-        f"at threshold 0: {at_zero:.2g},\nprinted bound: {printed:.2g}",
-        xy=(0.0, at_zero),
-        xytext=(2.2, at_zero),
-        va="center",
-        arrowprops={"arrowstyle": "->", "color": "black"},
-    )
+    text = f"at threshold 0: {at_zero:.2g},\nprinted bound: {printed:.2g}"
+    arrow = {"arrowstyle": "->", "color": "black"}
+    axes.annotate(text, (0.0, at_zero), (2.2, at_zero), va="center", arrowprops=arrow)
     axes.set_xlabel(r"threshold / $\gamma$")
     axes.set_title(rf"Against the threshold: $\gamma$ = {gamma:g}, $\Delta$ = {DELTA:g}")
 

@@ -9,9 +9,9 @@ from functools import cache
 from importlib.resources import files
 from statistics import median
 
-from rectifit.experiments.fits import group_rows
 from rectifit.experiments.grid import PAPER_METHODS, SORTING_METHODS, Setting
 from rectifit.experiments.rows import FitRow
+from rectifit.experiments.summaries import group_rows
 
 __all__ = [
     "REPRODUCED_FACTOR",

@@ -8,9 +8,9 @@ from typing import Any
 from rectifit.display import Column, Table, TableView
 from rectifit.experiments.figures import MIN_ERROR
 from rectifit.experiments.grid import LABELS, OURS, PAPER_METHODS, SORTING_METHODS
-from rectifit.experiments.optimality import SOLVED_TOL
 from rectifit.experiments.realizable import REPRODUCED_FACTOR
 from rectifit.experiments.statistics import Statistics
+from rectifit.experiments.summaries import SOLVED_TOL
 from rectifit.experiments.tables import make_tables
 from rectifit.web import Figure, Page, Section
 

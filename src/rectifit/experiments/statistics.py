@@ -6,11 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rectifit.experiments.claims import Claim, check_claims
-from rectifit.experiments.fits import SettingSpreads, group_rows, summarise_setting
 from rectifit.experiments.grid import GRADIENT_METHODS, PROOF, Setting, Size
-from rectifit.experiments.optimality import LevelStatistics, solved_shares, summarise_level
 from rectifit.experiments.realizable import ErrorColumn, ZeroCount, compare_with_paper, count_zeros
 from rectifit.experiments.rows import FitRow
+from rectifit.experiments.summaries import (
+    LevelStatistics,
+    SettingSpreads,
+    group_rows,
+    solved_shares,
+    summarise_level,
+    summarise_setting,
+)
 
 __all__ = ["Statistics", "summarise"]
 

@@ -62,11 +62,6 @@ class SubsetSumRow:
     answer: bool
     seconds: float
 
-    @property
-    def is_right(self) -> bool:
-        """Whether the certificate decides the instance, and correctly."""
-        return self.verdict == ("yes" if self.answer else "no")
-
 
 def decisive_value(p: int) -> float:
     """p + 100 p^2: the least objective of yes-instances."""

@@ -10,29 +10,26 @@ from typing import TypeVar
 from rectifit.display import Cell, Column, Table
 from rectifit.experiments.claims import Claim
 from rectifit.experiments.grid import COMPARED_METHODS, LABELS
-from rectifit.experiments.optimality import SOLVED_TOL, LevelStatistics
 from rectifit.experiments.realizable import REPRODUCED_FACTOR, ErrorColumn, ZeroCount
 from rectifit.experiments.statistics import Statistics
+from rectifit.experiments.summaries import SOLVED_TOL, LevelStatistics
 
-__all__ = ["make_tables", "tabulate", "yes_no"]
+__all__ = ["Columns", "make_tables", "tabulate", "yes_no"]
 
 Record = TypeVar("Record")
-LevelColumn = tuple[Column, Callable[[LevelStatistics], Cell]]
+# Columns, each with the function that reads its cell from a record.
+Columns = Sequence[tuple[Column, Callable[[Record], Cell]]]
 
-LEVEL_COLUMNS: tuple[LevelColumn, ...] = (
+LEVEL_COLUMNS: Columns[LevelStatistics] = (
     (Column("size"), lambda level: str(level.size)),
     (Column("noise", "g"), lambda level: level.noise),
 )
 
 
 def tabulate(
-    key: str,
-    title: str,
-    records: Iterable[Record],
-    columns: Sequence[tuple[Column, Callable[[Record], Cell]]],
-    note: str = "",
+    key: str, title: str, records: Iterable[Record], columns: Columns[Record], note: str = ""
 ) -> Table:
-    """A table with one row per record; each column comes with the function that reads its cell."""
+    """A table with one row per record."""
     rows = tuple(tuple(read(record) for _, read in columns) for record in records)
     return Table(key, title, tuple(column for column, _ in columns), rows, note)
 
@@ -58,19 +55,17 @@ def make_tables(statistics: Statistics) -> list[Table]:
 
 def _optimality_table(levels: Sequence[LevelStatistics]) -> Table:
     """How often each method finds a proved global optimum."""
-    return tabulate(
-        "optimality",
-        "How often is the global optimum found?",
-        levels,
-        [
-            *LEVEL_COLUMNS,
-            (Column("proved", ","), lambda level: level.n_proved),
-            (Column("instances", ","), lambda level: level.n_instances),
-            *_method_columns(COMPARED_METHODS, ".0%", {"": lambda method, level: level.solved.get(method)}),
-        ],
+    columns: Columns[LevelStatistics] = [
+        *LEVEL_COLUMNS,
+        (Column("proved", ","), lambda level: level.n_proved),
+        (Column("instances", ","), lambda level: level.n_instances),
+        *_method_columns(COMPARED_METHODS, ".0%", {"": lambda method, level: level.solved.get(method)}),
+    ]
+    note = (
         f"Share of the proved instances that a method solves: objective within {SOLVED_TOL:g} of the bound. "
-        "Proved: the certificate closes the gap to 1e-4 for all coefficients.",
+        "Proved: the certificate closes the gap to 1e-4 for all coefficients."
     )
+    return tabulate("optimality", "How often is the global optimum found?", levels, columns, note)
 
 
 def _excess_table(levels: Sequence[LevelStatistics]) -> Table:
@@ -79,13 +74,10 @@ def _excess_table(levels: Sequence[LevelStatistics]) -> Table:
         ", median": lambda method, level: level.excess[method].median,
         ", worst": lambda method, level: level.excess[method].largest,
     }
-    return tabulate(
-        "excess",
-        "Objective relative to the certified optimum",
-        [level for level in levels if level.excess],
-        [*LEVEL_COLUMNS, *_method_columns(COMPARED_METHODS, ".4f", cells)],
-        "1 is optimal. Without noise the optimum is 0 and the ratio is not defined.",
-    )
+    noisy = [level for level in levels if level.excess]
+    columns = [*LEVEL_COLUMNS, *_method_columns(COMPARED_METHODS, ".4f", cells)]
+    note = "1 is optimal. Without noise the optimum is 0 and the ratio is not defined."
+    return tabulate("excess", "Objective relative to the certified optimum", noisy, columns, note)
 
 
 def _time_table(levels: Sequence[LevelStatistics]) -> Table:
@@ -100,7 +92,7 @@ def _time_table(levels: Sequence[LevelStatistics]) -> Table:
 
 def _method_columns(
     methods: Iterable[str], spec: str, cells: Mapping[str, Callable[[str, LevelStatistics], Cell]]
-) -> list[LevelColumn]:
+) -> Columns[LevelStatistics]:
     """For each method, one column for every function of method and level; keys follow the method's label."""
     return [
         (Column(LABELS[method] + suffix, spec), partial(read, method))
@@ -111,56 +103,44 @@ def _method_columns(
 
 def _claims_table(claims: Sequence[Claim]) -> Table:
     """The claims of the paper, tested in the settings of its figures."""
-    return tabulate(
-        "claims",
-        "The claims of the paper, tested",
-        claims,
-        [
-            (Column("claim"), lambda claim: claim.text),
-            (Column("holds in"), lambda claim: claim.n_true),
-            (Column("settings"), lambda claim: len(claim.outcomes)),
-            (Column("share", ".0%"), lambda claim: claim.share),
-            (Column("verdict"), lambda claim: claim.verdict),
-        ],
-        "The paper contradicts itself on the prediction error; here the order of the objectives is tested.",
-    )
+    columns: Columns[Claim] = [
+        (Column("claim"), lambda claim: claim.text),
+        (Column("holds in"), lambda claim: claim.n_true),
+        (Column("settings"), lambda claim: claim.n_settings),
+        (Column("share", ".0%"), lambda claim: claim.share),
+        (Column("verdict"), lambda claim: claim.verdict),
+    ]
+    note = "The paper contradicts itself on the prediction error; here the order of the objectives is tested."
+    return tabulate("claims", "The claims of the paper, tested", claims, columns, note)
 
 
 def _zeros_table(zeros: Sequence[ZeroCount]) -> Table:
     """How many errors of the sorting methods print as 0.0, as all of them do in the paper."""
-    return tabulate(
-        "sorting-zeros",
-        "The sorting methods on realizable instances",
-        zeros,
-        [
-            (Column("method"), lambda count: LABELS[count.method]),
-            (Column("entries that print 0.0", ","), lambda count: count.n_zeros),
-            (Column("entries", ","), lambda count: count.n_entries),
-            (Column("largest prediction error", ".1e"), lambda count: count.largest_prediction_error),
-            (Column("largest recovery error", ".1e"), lambda count: count.largest_recovery_error),
-        ],
-    )
+    columns: Columns[ZeroCount] = [
+        (Column("method"), lambda count: LABELS[count.method]),
+        (Column("entries that print 0.0", ","), lambda count: count.n_zeros),
+        (Column("entries", ","), lambda count: count.n_entries),
+        (Column("largest prediction error", ".1e"), lambda count: count.largest_prediction_error),
+        (Column("largest recovery error", ".1e"), lambda count: count.largest_recovery_error),
+    ]
+    return tabulate("sorting-zeros", "The sorting methods on realizable instances", zeros, columns)
 
 
-def _medians_table(columns: Sequence[ErrorColumn]) -> Table:
+def _medians_table(errors: Sequence[ErrorColumn]) -> Table:
     """The medians of GD and SGD beside those of the paper."""
-    n_reproduced, factor = sum(column.is_reproduced for column in columns), f"{REPRODUCED_FACTOR:g}"
-    return tabulate(
-        "gradient-medians",
-        "Gradient descent beside the paper",
-        columns,
-        [
-            (Column("p"), lambda column: column.setting.p),
-            (Column("sparsity", "g"), lambda column: column.setting.sparsity),
-            (Column("method"), lambda column: LABELS[column.method]),
-            (Column("error"), lambda column: column.measure),
-            (Column("our median", ".3f"), lambda column: column.median),
-            (Column("paper's median", ".3f"), lambda column: column.printed_median),
-            (Column("ratio", ".2f"), lambda column: column.ratio),
-            (Column(f"within a factor of {factor}"), lambda column: yes_no(column.is_reproduced)),
-        ],
-        f"{n_reproduced} of {len(columns)} medians are within a factor of {factor} of the paper's.",
-    )
+    n_reproduced, factor = sum(error.is_reproduced for error in errors), f"{REPRODUCED_FACTOR:g}"
+    columns: Columns[ErrorColumn] = [
+        (Column("p"), lambda error: error.setting.p),
+        (Column("sparsity", "g"), lambda error: error.setting.sparsity),
+        (Column("method"), lambda error: LABELS[error.method]),
+        (Column("error"), lambda error: error.measure),
+        (Column("our median", ".3f"), lambda error: error.median),
+        (Column("paper's median", ".3f"), lambda error: error.printed_median),
+        (Column("ratio", ".2f"), lambda error: error.ratio),
+        (Column(f"within a factor of {factor}"), lambda error: yes_no(error.is_reproduced)),
+    ]
+    note = f"{n_reproduced} of {len(errors)} medians are within a factor of {factor} of the paper's."
+    return tabulate("gradient-medians", "Gradient descent beside the paper", errors, columns, note)
 
 
 def _realizable_table(columns: Sequence[ErrorColumn]) -> Table:

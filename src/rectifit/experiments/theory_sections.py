@@ -9,7 +9,7 @@ from rectifit.experiments.asymptotics import AsymptoticRow, Erratum
 from rectifit.experiments.figures import draw_erratum
 from rectifit.experiments.ratio import RatioRow
 from rectifit.experiments.subset_sum import SubsetSumRow
-from rectifit.experiments.tables import tabulate, yes_no
+from rectifit.experiments.tables import Columns, tabulate, yes_no
 from rectifit.web import Figure, Section
 
 __all__ = ["theory_sections"]
@@ -54,60 +54,50 @@ def theory_sections(
 
 def _subset_sum_table(rows: Sequence[SubsetSumRow]) -> Table:
     """The numbers, the verdict of the certificate, and the true answer."""
-    n_right = sum(row.is_right for row in rows)
-    return tabulate(
-        "subset-sum",
-        "Subset sum by regression",
-        rows,
-        [
-            (Column("numbers"), lambda row: ", ".join(map(str, row.numbers))),
-            (Column("p"), lambda row: row.p),
-            (Column("p + 100 p²", ".0f"), lambda row: row.decisive),
-            (Column("objective", ".6f"), lambda row: row.objective),
-            (Column("lower bound", ".6f"), lambda row: row.lower_bound),
-            (Column("verdict"), lambda row: row.verdict),
-            (Column("true answer"), lambda row: yes_no(row.answer)),
-            (Column("seconds", ".2f"), lambda row: row.seconds),
-        ],
-        f"{n_right} of {len(rows)} instances are decided correctly.",
-    )
+    n_right = sum(row.verdict == yes_no(row.answer) for row in rows)
+    columns: Columns[SubsetSumRow] = [
+        (Column("numbers"), lambda row: ", ".join(map(str, row.numbers))),
+        (Column("p"), lambda row: row.p),
+        (Column("p + 100 p²", ".0f"), lambda row: row.decisive),
+        (Column("objective", ".6f"), lambda row: row.objective),
+        (Column("lower bound", ".6f"), lambda row: row.lower_bound),
+        (Column("verdict"), lambda row: row.verdict),
+        (Column("true answer"), lambda row: yes_no(row.answer)),
+        (Column("seconds", ".2f"), lambda row: row.seconds),
+    ]
+    note = f"{n_right} of {len(rows)} instances are decided correctly."
+    return tabulate("subset-sum", "Subset sum by regression", rows, columns, note)
 
 
 def _ratio_table(rows: Sequence[RatioRow]) -> Table:
     """The largest ratios beside the guarantee."""
-    return tabulate(
-        "ratio",
-        "Objective of the approximation algorithm over the optimum",
-        rows,
-        [
-            (Column("family"), lambda row: row.family),
-            (Column("n"), lambda row: row.n),
-            (Column("p"), lambda row: row.p),
-            (Column("k"), lambda row: row.k),
-            (Column("instances"), lambda row: row.n_instances),
-            (Column("median ratio", ".3f"), lambda row: row.median),
-            (Column("largest ratio", ".3f"), lambda row: row.worst),
-            (Column("guarantee n/k", ".3f"), lambda row: row.guarantee),
-        ],
+    columns: Columns[RatioRow] = [
+        (Column("family"), lambda row: row.family),
+        (Column("n"), lambda row: row.n),
+        (Column("p"), lambda row: row.p),
+        (Column("k"), lambda row: row.k),
+        (Column("instances"), lambda row: row.n_instances),
+        (Column("median ratio", ".3f"), lambda row: row.median),
+        (Column("largest ratio", ".3f"), lambda row: row.worst),
+        (Column("guarantee n/k", ".3f"), lambda row: row.guarantee),
+    ]
+    note = (
         "Decoys are constructed to be hard and reach (n - 1)/k, the largest possible ratio without a ridge; "
-        "climbs change random data step by step towards larger ratios.",
+        "climbs change random data step by step towards larger ratios."
     )
+    return tabulate("ratio", "Objective of the approximation algorithm over the optimum", rows, columns, note)
 
 
 def _asymptotics_table(rows: Sequence[AsymptoticRow]) -> Table:
     """The surrogate beside both bounds."""
-    return tabulate(
-        "asymptotics",
-        "The asymptotic bound, Δ = 1",
-        rows,
-        [
-            (Column("γ", "g"), lambda row: row.gamma),
-            (Column("threshold / γ", "g"), lambda row: row.threshold_ratio),
-            (Column("least surrogate", ".5f"), lambda row: row.surrogate),
-            (Column("from a large sample", ".5f"), lambda row: row.simulated),
-            (Column("printed bound", ".5f"), lambda row: row.printed),
-            (Column("corrected bound", ".5f"), lambda row: row.corrected),
-            (Column("below the printed bound"), lambda row: yes_no(row.surrogate <= row.printed)),
-            (Column("below the corrected bound"), lambda row: yes_no(row.surrogate <= row.corrected)),
-        ],
-    )
+    columns: Columns[AsymptoticRow] = [
+        (Column("γ", "g"), lambda row: row.gamma),
+        (Column("threshold / γ", "g"), lambda row: row.threshold_ratio),
+        (Column("least surrogate", ".5f"), lambda row: row.surrogate),
+        (Column("from a large sample", ".5f"), lambda row: row.simulated),
+        (Column("printed bound", ".5f"), lambda row: row.printed),
+        (Column("corrected bound", ".5f"), lambda row: row.corrected),
+        (Column("below the printed bound"), lambda row: yes_no(row.surrogate <= row.printed)),
+        (Column("below the corrected bound"), lambda row: yes_no(row.surrogate <= row.corrected)),
+    ]
+    return tabulate("asymptotics", "The asymptotic bound, Δ = 1", rows, columns)
