@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,16 @@ from rectifit.experiments.statistics import Statistics
 from rectifit.experiments.summaries import Spread
 from rectifit.plotting import AMBER, BLUE, GREEN, GREY, PURPLE, SKY, VERMILION, style
 
-__all__ = ["COLOURS", "MIN_ERROR", "draw_erratum", "draw_figures", "draw_measures", "save_figure"]
+__all__ = [
+    "COLOURS",
+    "MIN_ERROR",
+    "draw_erratum",
+    "draw_figures",
+    "draw_measures",
+    "draw_optimality",
+    "draw_times",
+    "save_figure",
+]
 
 # The same in every figure.
 COLOURS = dict(zip(LABELS, (AMBER, GREEN, SKY, PURPLE, GREY, BLUE, VERMILION), strict=True))
@@ -57,17 +66,13 @@ def draw_measures(statistics: Statistics, size: Size) -> Any:
     with style():
         figure, panels = _make_panels(len(sparsities), len(MEASURES), 2.6, 1.9)
         for row, sparsity in zip(panels, sparsities, strict=True):
-            shown = {
-                setting.noise: spreads
-                for setting, spreads in statistics.spreads.items()
-                if (setting.size, setting.sparsity) == (size, sparsity)
-            }
+            shown = [one for one in statistics.spreads if (one.size, one.sparsity) == (size, sparsity)]
             for axes, measure in zip(row, MEASURES, strict=True):
                 for method in COMPARED_METHODS:
-                    line = dict(enumerate(spreads[method, measure] for spreads in shown.values()))
+                    line = {i: statistics.spreads[one][method, measure] for i, one in enumerate(shown)}
                     _draw_line(axes, method, line, MIN_ERROR)
                 axes.set_yscale("log")
-                _mark_noises(axes, shown)
+                _mark_noises(axes, [setting.noise for setting in shown])
             row[0].set_ylabel(f"sparsity {sparsity:g}")
         for axes, name in zip(panels[0], MEASURES.values(), strict=True):
             axes.set_title(name)
@@ -157,34 +162,27 @@ def _draw_line(axes: Any, method: str, spreads: Mapping[int, Spread], least: flo
     axes.plot(places, means, color=colour, **look)
 
 
-def _mark_noises(axes: Any, noises: Collection[float]) -> None:
+def _mark_noises(axes: Any, noises: Sequence[float]) -> None:
     """Label equally spaced noise levels."""
     axes.set_xticks(range(len(noises)), [f"{noise:g}" for noise in noises])
 
 
 def _add_legend(figure: Any, title: str) -> None:
-    """Add a title and one legend for all panels, in the order of the methods."""
-    handles: dict[str, Any] = {}
-    for axes in figure.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    labels = [label for label in LABELS.values() if label in handles]
-    shown = [handles[label] for label in labels]
-    figure.legend(shown, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    """Add a title and one legend for all panels, which show the same methods."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     figure.suptitle(title, fontsize=11)
 
 
 def _draw_thresholds(axes: Any, erratum: Erratum) -> None:
     rows = erratum.thresholds
     gamma, printed, at_zero = rows[0].gamma, rows[0].printed, rows[0].surrogate
-    ratios = [row.threshold_ratio for row in rows]
+    ratios, simulated = [row.threshold_ratio for row in rows], [row.simulated for row in rows]
     samples = f"least surrogate, {erratum.n_samples:,} samples"
     axes.axhline(printed, **PRINTED)
     axes.plot(ratios, [row.corrected for row in rows], **CORRECTED, label="corrected bound")
     axes.plot(ratios, [row.surrogate for row in rows], color=BLUE, label="least surrogate, quadrature")
-    axes.plot(
-        ratios, [row.simulated for row in rows], "o", color=BLUE, markerfacecolor="white", label=samples
-    )
+    axes.plot(ratios, simulated, "o", color=BLUE, markerfacecolor="white", label=samples)
     axes.axhline(gamma**2, **LOWER_BOUND)
     text = f"at threshold 0: {at_zero:.2g},\nprinted bound: {printed:.2g}"
     arrow = {"arrowstyle": "->", "color": "black"}
@@ -196,16 +194,11 @@ def _draw_thresholds(axes: Any, erratum: Erratum) -> None:
 def _draw_noises(axes: Any, erratum: Erratum) -> None:
     zero, best = erratum.at_zero, erratum.at_best
     gammas = [row.gamma for row in zero]
+    zero_label = "least surrogate, threshold 0"
     best_label = "least surrogate, the corrected bound's threshold"
     axes.plot(gammas, [row.printed for row in zero], **PRINTED)
     axes.plot(gammas, [row.corrected for row in best], **CORRECTED, label="corrected bound, best threshold")
-    axes.plot(
-        gammas,
-        [row.surrogate for row in zero],
-        color=BLUE,
-        linewidth=2.5,
-        label="least surrogate, threshold 0",
-    )
+    axes.plot(gammas, [row.surrogate for row in zero], color=BLUE, linewidth=2.5, label=zero_label)
     axes.plot(gammas, [row.surrogate for row in best], color=BLUE, label=best_label)
     axes.plot(gammas, [gamma**2 for gamma in gammas], **LOWER_BOUND)
     axes.set_xscale("log")

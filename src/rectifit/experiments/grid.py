@@ -119,9 +119,8 @@ class Task:
         s = self.setting
         seed = [s.p, round(1000 * s.sparsity), round(1000 * s.noise), round(s.beta_variance), self.instance]
         rng = np.random.default_rng(seed)
-        variance = s.beta_variance
         return make_relu(
-            s.n, s.p, sparsity=s.sparsity, noise=s.noise, beta_variance=variance, random_state=rng
+            s.n, s.p, sparsity=s.sparsity, noise=s.noise, beta_variance=s.beta_variance, random_state=rng
         )
 
 
@@ -129,10 +128,11 @@ def paper_grid(
     n_instances: int = 20, sizes: Collection[int] = (10, 20, 50), proofs: bool = True
 ) -> list[Task]:
     """List all tasks: every compared method on every instance, and a proof where one takes only seconds."""
+    chosen = [size for size in SIZES if size.p in sizes]
     tasks = []
-    for (p, n), sparsity, noise in product(SIZES, SPARSITIES, NOISES):
+    for (p, n), sparsity, noise in product(chosen, SPARSITIES, NOISES):
         variances = {float(p), TABLE_VARIANCE} if noise == 0.0 else {float(p)}
-        for variance in sorted(variances) if p in sizes else ():
+        for variance in sorted(variances):
             setting = Setting(p, n, sparsity, noise, variance)
             methods = (*COMPARED_METHODS, PROOF) if proofs and setting.is_provable else COMPARED_METHODS
             tasks += [Task(setting, instance, m) for instance in range(1, n_instances + 1) for m in methods]

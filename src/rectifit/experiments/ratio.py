@@ -39,7 +39,6 @@ TARGET_GAP = 1e-6
 DECOY_EXCESS = 1e-6
 # The factor M between the positions of successive decoys, divided by n.
 DECOY_DISTANCE = 100.0
-
 # Features of the random families; decoys have one.
 N_FEATURES = 2
 
@@ -203,8 +202,6 @@ def ratio_rows(
     >>> [(row.family, round(row.worst)) for row in rows if row.family == "decoys"]
     [('decoys', 7)]
     """
-    check_count(n_instances, "n_instances")
-    check_count(n_steps, "n_steps")
     rows = []
     for n in n_samples:
         for family, draw in FAMILIES.items():

@@ -43,15 +43,12 @@ def reproduce(
     statistics = summarise(rows)
     written = [folder / "rows.csv"]
     if tables:
-        written.append(folder / "tables")
-        written[-1].mkdir(parents=True, exist_ok=True)
+        (folder / "tables").mkdir(exist_ok=True)
         for table in make_tables(statistics):
-            for suffix, text in (
-                ("txt", table.to_text()),
-                ("csv", table.to_csv()),
-                ("tex", table.to_latex()),
-            ):
-                (written[-1] / f"{table.key}.{suffix}").write_text(text, encoding="utf-8")
+            forms = {"txt": table.to_text(), "csv": table.to_csv(), "tex": table.to_latex()}
+            for suffix, text in forms.items():
+                (folder / "tables" / f"{table.key}.{suffix}").write_text(text, encoding="utf-8")
+        written.append(folder / "tables")
     drawn = draw_figures(statistics) if figures or report else {}
     if figures:
         for name, figure in drawn.items():
@@ -62,6 +59,7 @@ def reproduce(
         # The matrices are small, and BLAS threads would only slow the work down.
         with threadpool_limits(1):
             theory = (subset_sum_rows(), ratio_rows(), asymptotic_rows(), compute_erratum())
+        page = make_page(statistics, drawn, machines, theory_sections(*theory))
+        page.write(folder / "report.html")
         written.append(folder / "report.html")
-        make_page(statistics, drawn, machines, theory_sections(*theory)).write(written[-1])
     return written

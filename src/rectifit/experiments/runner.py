@@ -56,8 +56,7 @@ def run_tasks(tasks: Iterable[Task], folder: Path, n_jobs: int = 1, verbose: int
 
 def run_task(task: Task, machine: int = 0) -> FitRow:
     """Fit one method to one instance, and measure its time and its errors."""
-    instance = task.draw()
-    X, y, beta_true = instance.X, instance.y, instance.beta
+    X, y, beta_true, X_test, y_test = task.draw()
     limit = PROOF_TIME_LIMIT if task.method == PROOF else None
     started = time.perf_counter()
     with warnings.catch_warnings():
@@ -72,7 +71,7 @@ def run_task(task: Task, machine: int = 0) -> FitRow:
         prediction_error=prediction_error(X, solution.beta, beta_true),
         objective=objective_value(X, y, solution.beta),
         recovery_error=recovery_error(solution.beta, beta_true),
-        generalization_error=generalization_error(instance.X_test, instance.y_test, solution.beta),
+        generalization_error=generalization_error(X_test, y_test, solution.beta),
         lower_bound=solution.certificate.lower_bound,
         status=solution.certificate.status,
         seconds=seconds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -45,16 +45,17 @@ class Spread:
         return cls(fmean(values), first, middle, third, max(values))
 
 
+Key = TypeVar("Key", bound=Any)
 # The spread over the instances of a setting, by method and measure.
 SettingSpreads = dict[tuple[str, str], Spread]
 
 
-def group_rows(rows: Iterable[FitRow], key: Callable[[FitRow], Any]) -> dict[Any, list[FitRow]]:
+def group_rows(rows: Iterable[FitRow], key: Callable[[FitRow], Key]) -> dict[Key, list[FitRow]]:
     """Rows with the same key together, in the order of the keys."""
-    groups: dict[Any, list[FitRow]] = {}
+    groups: dict[Key, list[FitRow]] = {}
     for row in rows:
         groups.setdefault(key(row), []).append(row)
-    return dict(sorted(groups.items()))
+    return {found: groups[found] for found in sorted(groups)}
 
 
 def summarise_setting(rows: Iterable[FitRow]) -> SettingSpreads:
