@@ -33,12 +33,12 @@ from rectifit.experiments.grid import (
     Task,
     paper_grid,
 )
-from rectifit.experiments.printed import printed_median, printed_values
+from rectifit.experiments.realizable import printed_median, printed_values
 from rectifit.experiments.report import make_page
 from rectifit.experiments.rows import FitRow, RowFile
 from rectifit.experiments.runner import run_task, run_tasks
 from rectifit.experiments.statistics import summarise
-from rectifit.experiments.tables import claims_table, make_tables
+from rectifit.experiments.tables import make_tables
 
 
 @pytest.fixture(scope="module")
@@ -211,8 +211,8 @@ def test_claims_are_counted():
             value = 2.5 if method == "gd" and noise == 0.5 else 2.0 + rank
             changes = {"noise": noise, "method": method, "objective": value, "recovery_error": value}
             rows.append(sample_row(**changes))
-    table = claims_table(summarise(rows))
-    found = {row[0]: row[1:] for row in table.rows}
+    tables = {table.key: table for table in make_tables(summarise(rows))}
+    found = {row[0]: row[1:] for row in tables["claims"].rows}
     assert found["objective: sorting + GD ≤ sorting"] == (4, 4, 1.0, "holds")
     assert found["objective: sorting ≤ GD"] == (3, 4, 0.75, "mostly holds")
     assert found["recovery error: GD best at large noise"] == (0, 2, 0.0, "does not hold")

@@ -3,7 +3,7 @@ import pytest
 from brute import least_objective, random_problem
 
 from rectifit import Problem
-from rectifit.experiments.asymptotics import asymptotic_rows, erratum_curves
+from rectifit.experiments.asymptotics import asymptotic_rows, compute_erratum
 from rectifit.experiments.figures import draw_erratum
 from rectifit.experiments.limits import least_surrogate, simulated_surrogate, surrogate_limit
 from rectifit.experiments.ratio import make_decoys, measure_ratios, ratio_rows
@@ -53,7 +53,7 @@ def test_rows():
 
 
 def test_picture_of_the_erratum(tmp_path):
-    figure = draw_erratum(erratum_curves(n_samples=2_000))
+    figure = draw_erratum(compute_erratum(n_samples=2_000))
     left, right = figure.axes
     curves = {line.get_label(): np.asarray(line.get_ydata()) for line in left.lines}
     surrogate = curves["least surrogate, quadrature"]

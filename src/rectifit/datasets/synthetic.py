@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
+from rectifit.checks import check_count, check_number
 
 __all__ = ["Instance", "make_relu"]
 
@@ -64,14 +65,12 @@ def make_relu(
     >>> X.shape, float(abs(y - (X @ beta).clip(0)).max())
     ((200, 10), 0.0)
     """
-    for name, size in (("n_samples", n_samples), ("n_features", n_features)):
-        if size < 1:
-            raise ValueError(f"{name} is {size}; it must be at least 1")
+    check_count(n_samples, "n_samples")
+    check_count(n_features, "n_features")
+    check_number(noise, "noise")
+    check_number(beta_variance, "beta_variance")
     if not 0.0 < sparsity <= 1.0:
         raise ValueError(f"sparsity is {sparsity}; it must be above 0 and at most 1")
-    for name, amount in (("noise", noise), ("beta_variance", beta_variance)):
-        if not 0.0 <= amount < np.inf:
-            raise ValueError(f"{name} is {amount}; it must be finite and non-negative")
     if design not in ("ternary", "gaussian"):
         raise ValueError(f"design is {design!r}; it must be 'ternary' or 'gaussian'")
     if realizable is None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rectifit.experiments.fits import SettingStatistics
-from rectifit.experiments.grid import LABELS, PAPER_METHODS
+import numpy as np
+
+from rectifit._typing import Mask, Vector
+from rectifit.experiments.grid import LABELS, PAPER_METHODS, Setting
+from rectifit.experiments.summaries import SettingSpreads
 
 __all__ = ["Claim", "check_claims"]
 
@@ -23,19 +26,16 @@ ROUNDING_TOL = 1e-9
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement about methods, and whether it is true in each setting that it concerns."""
+    """A statement about methods, and in how many of the settings that it concerns it is true."""
 
     text: str
-    outcomes: tuple[bool, ...]
-
-    @property
-    def n_true(self) -> int:
-        return sum(self.outcomes)
+    n_true: int
+    n_settings: int
 
     @property
     def share(self) -> float:
         """The share of the settings in which the statement is true; 0 if it concerns none."""
-        return self.n_true / len(self.outcomes) if self.outcomes else 0.0
+        return self.n_true / self.n_settings if self.n_settings else 0.0
 
     @property
     def verdict(self) -> str:
@@ -44,41 +44,35 @@ class Claim:
         return "mostly holds" if self.share >= MIN_SHARE_MOSTLY_HOLDS else "does not hold"
 
 
-def check_claims(settings: Sequence[SettingStatistics]) -> list[Claim]:
+def check_claims(spreads: Mapping[Setting, SettingSpreads]) -> list[Claim]:
     """Test every claim by the means over the instances of each setting."""
+
+    def means(method: str, measure: str) -> Vector:
+        return np.array([of_setting[method, measure].mean for of_setting in spreads.values()])
+
+    def order(measure: str, better: str, worse: str) -> Claim:
+        name = {"seconds": "running time"}.get(measure, measure.replace("_", " "))
+        bounds = means(worse, measure) * (1.0 + ROUNDING_TOL) + ROUNDING_TOL
+        return _count(f"{name}: {LABELS[better]} ≤ {LABELS[worse]}", means(better, measure) <= bounds)
+
     best_first = ("sorting+iterative", "sorting+gd", "sorting", "gd", "sgd")
+    factor = SIMILAR_TIME_FACTOR
+    ratios = means("sorting+iterative", "seconds") / means("sorting+gd", "seconds")
+    noises = np.array([setting.noise for setting in spreads])
+    errors = np.array([means(method, "recovery_error") for method in PAPER_METHODS])
+    is_best = errors.argmin(axis=0) == PAPER_METHODS.index("gd")
     return [
-        *(_order(settings, "objective", *pair) for pair in pairwise(best_first)),
-        *(_order(settings, "prediction_error", *pair) for pair in pairwise(best_first)),
-        _order(settings, "seconds", "sgd", "sorting"),
-        _order(settings, "seconds", "sorting", "sorting+iterative"),
-        _similar_times(settings, "sorting+iterative", "sorting+gd"),
-        _best_recovery(settings, "gd"),
+        *(order("objective", *pair) for pair in pairwise(best_first)),
+        *(order("prediction_error", *pair) for pair in pairwise(best_first)),
+        order("seconds", "sgd", "sorting"),
+        order("seconds", "sorting", "sorting+iterative"),
+        _count(
+            f"running time: sorting + iterative about sorting + GD (within a factor of {factor:g})",
+            (1.0 / factor <= ratios) & (ratios <= factor),
+        ),
+        _count("recovery error: GD best at large noise", is_best[noises >= MIN_LARGE_NOISE]),
     ]
 
 
-def _order(settings: Iterable[SettingStatistics], measure: str, better: str, worse: str) -> Claim:
-    name = {"seconds": "running time"}.get(measure, measure.replace("_", " "))
-    pairs = [(one.mean(better, measure), one.mean(worse, measure)) for one in settings]
-    return Claim(
-        f"{name}: {LABELS[better]} ≤ {LABELS[worse]}",
-        tuple(a <= b * (1.0 + ROUNDING_TOL) + ROUNDING_TOL for a, b in pairs),
-    )
-
-
-def _similar_times(settings: Iterable[SettingStatistics], method: str, other: str) -> Claim:
-    factor = SIMILAR_TIME_FACTOR
-    ratios = [one.mean(method, "seconds") / one.mean(other, "seconds") for one in settings]
-    return Claim(
-        f"running time: {LABELS[method]} about {LABELS[other]} (within a factor of {factor:g})",
-        tuple(1.0 / factor <= ratio <= factor for ratio in ratios),
-    )
-
-
-def _best_recovery(settings: Iterable[SettingStatistics], method: str) -> Claim:
-    outcomes = []
-    for one in settings:
-        if one.setting.noise >= MIN_LARGE_NOISE:
-            errors = {other: one.mean(other, "recovery_error") for other in PAPER_METHODS}
-            outcomes.append(min(errors, key=errors.__getitem__) == method)
-    return Claim(f"recovery error: {LABELS[method]} best at large noise", tuple(outcomes))
+def _count(text: str, outcomes: Mask) -> Claim:
+    return Claim(text, int(outcomes.sum()), outcomes.size)

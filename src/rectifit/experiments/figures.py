@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rectifit.experiments.asymptotics import ErratumCurves, NoiseCurves, ThresholdCurves
-from rectifit.experiments.fits import Spread
-from rectifit.experiments.grid import COMPARED_METHODS, LABELS, OURS, PROOF, Size
+from rectifit.experiments.asymptotics import DELTA, Erratum
+from rectifit.experiments.grid import COMPARED_METHODS, LABELS, Size
 from rectifit.experiments.statistics import Statistics
+from rectifit.experiments.summaries import Spread
 from rectifit.plotting import AMBER, BLUE, GREEN, GREY, PURPLE, SKY, VERMILION, style
 
 __all__ = [
@@ -26,24 +26,8 @@ __all__ = [
 ]
 
 # The same in every figure.
-COLOURS = {
-    "sorting": AMBER,
-    "sorting+iterative": GREEN,
-    "sorting+gd": SKY,
-    "gd": PURPLE,
-    "sgd": GREY,
-    OURS: BLUE,
-    PROOF: VERMILION,
-}
-MARKERS = {
-    "sorting": "o",
-    "sorting+iterative": "s",
-    "sorting+gd": "^",
-    "gd": "D",
-    "sgd": "v",
-    OURS: "*",
-    PROOF: "P",
-}
+COLOURS = dict(zip(LABELS, (AMBER, GREEN, SKY, PURPLE, GREY, BLUE, VERMILION), strict=True))
+MARKERS = dict(zip(LABELS, "os^Dv*P", strict=True))
 MEASURES = {
     "prediction_error": "prediction error",
     "objective": "objective",
@@ -58,11 +42,9 @@ BAR_WIDTH = 0.12
 BAR_DISTANCE = 0.13
 # Formats of the files, with the metadata that drop the date, so that equal figures are equal files.
 FORMATS: dict[str, dict[str, None]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-
-# The lines of the erratum.
+# Three lines of the erratum.
 PRINTED: dict[str, Any] = {"color": VERMILION, "linestyle": "--", "label": "bound as printed"}
 CORRECTED: dict[str, Any] = {"color": GREEN, "linestyle": "-."}
-SURROGATE: dict[str, Any] = {"color": BLUE}
 LOWER_BOUND: dict[str, Any] = {"color": GREY, "linestyle": ":", "label": r"$\gamma^2$, lower bound"}
 
 
@@ -80,19 +62,18 @@ def draw_measures(statistics: Statistics, size: Size) -> Any:
 
     Lines are means over the instances, bands reach from the first to the third quartile.
     """
-    settings = [one for one in statistics.settings if one.setting.size == size]
-    sparsities = sorted({one.setting.sparsity for one in settings})
+    sparsities = sorted({setting.sparsity for setting in statistics.spreads if setting.size == size})
     with style():
         figure, panels = _make_panels(len(sparsities), len(MEASURES), 2.6, 1.9)
-        for line, sparsity in zip(panels, sparsities, strict=True):
-            shown = [one for one in settings if one.setting.sparsity == sparsity]
-            noises = [one.setting.noise for one in shown]
-            for axes, measure in zip(line, MEASURES, strict=True):
+        for row, sparsity in zip(panels, sparsities, strict=True):
+            shown = [one for one in statistics.spreads if (one.size, one.sparsity) == (size, sparsity)]
+            for axes, measure in zip(row, MEASURES, strict=True):
                 for method in COMPARED_METHODS:
-                    spreads = [one.spreads.get((method, measure)) for one in shown]
-                    _draw_line(axes, method, noises, spreads, MIN_ERROR)
+                    line = {i: statistics.spreads[one][method, measure] for i, one in enumerate(shown)}
+                    _draw_line(axes, method, line, MIN_ERROR)
                 axes.set_yscale("log")
-            line[0].set_ylabel(f"sparsity {sparsity:g}")
+                _mark_noises(axes, [setting.noise for setting in shown])
+            row[0].set_ylabel(f"sparsity {sparsity:g}")
         for axes, name in zip(panels[0], MEASURES.values(), strict=True):
             axes.set_title(name)
         for axes in panels[-1]:
@@ -107,10 +88,10 @@ def draw_times(statistics: Statistics) -> Any:
         figure, (panels,) = _make_panels(1, len(statistics.sizes), 3.4, 3.2)
         for axes, size in zip(panels, statistics.sizes, strict=True):
             levels = [level for level in statistics.levels if level.size == size]
-            noises = [level.noise for level in levels]
             for method in LABELS:
-                spreads = [level.seconds.get(method) for level in levels]
-                _draw_line(axes, method, noises, spreads, MIN_SECONDS)
+                line = {i: level.seconds[method] for i, level in enumerate(levels) if method in level.seconds}
+                _draw_line(axes, method, line, MIN_SECONDS)
+            _mark_noises(axes, [level.noise for level in levels])
             axes.set(yscale="log", title=str(size), xlabel="noise")
         panels[0].set_ylabel("seconds")
         _add_legend(figure, "Running time: mean, band from first to third quartile")
@@ -128,7 +109,7 @@ def draw_optimality(statistics: Statistics) -> Any:
                 shares = [level.solved.get(method, 0.0) for level in levels]
                 places = np.arange(len(levels)) + offset
                 axes.bar(places, shares, BAR_WIDTH, color=COLOURS[method], label=LABELS[method])
-            axes.set_xticks(range(len(levels)), [f"{level.noise:g}" for level in levels])
+            _mark_noises(axes, [level.noise for level in levels])
             axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
             axes.set(ylim=(0.0, 1.0), title=str(size), xlabel="noise")
         panels[0].set_ylabel("solved to global optimality")
@@ -136,12 +117,12 @@ def draw_optimality(statistics: Statistics) -> Any:
     return figure
 
 
-def draw_erratum(curves: ErratumCurves) -> Any:
+def draw_erratum(erratum: Erratum) -> Any:
     """Draw the surrogate with both bounds, against the threshold and against the noise."""
     with style():
         figure, ((left, right),) = _make_panels(1, 2, 5.0, 5.2)
-        _draw_thresholds(left, curves.thresholds)
-        _draw_noises(right, curves.noises)
+        _draw_thresholds(left, erratum)
+        _draw_noises(right, erratum)
         for axes in (left, right):
             axes.set(yscale="log", ylabel="surrogate per sample")
             # A legend inside the axes would hide the curves.
@@ -170,63 +151,56 @@ def _make_panels(n_rows: int, n_columns: int, width: float, height: float) -> tu
     return figure, figure.subplots(n_rows, n_columns, squeeze=False)
 
 
-def _draw_line(
-    axes: Any, method: str, noises: Sequence[float], spreads: Sequence[Spread | None], least: float
-) -> None:
-    """Draw means and quartiles over equally spaced noise levels, as far as there are any."""
-    there = [(i, spread) for i, spread in enumerate(spreads) if spread is not None]
-    if not there:
-        return
-    places = [i for i, _ in there]
-    means = [max(spread.mean, least) for _, spread in there]
-    low = [max(spread.first_quartile, least) for _, spread in there]
-    high = [max(spread.third_quartile, least) for _, spread in there]
-    colour, marker, label = COLOURS[method], MARKERS[method], LABELS[method]
+def _draw_line(axes: Any, method: str, spreads: Mapping[int, Spread], least: float) -> None:
+    """Draw means and quartiles at some places of the axis."""
+    means = [max(spread.mean, least) for spread in spreads.values()]
+    low = [max(spread.first_quartile, least) for spread in spreads.values()]
+    high = [max(spread.third_quartile, least) for spread in spreads.values()]
+    places, colour = list(spreads), COLOURS[method]
+    look = {"marker": MARKERS[method], "markersize": 4, "linewidth": 1.3, "label": LABELS[method]}
     axes.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)
-    axes.plot(places, means, color=colour, marker=marker, markersize=4, linewidth=1.3, label=label)
+    axes.plot(places, means, color=colour, **look)
+
+
+def _mark_noises(axes: Any, noises: Sequence[float]) -> None:
+    """Label equally spaced noise levels."""
     axes.set_xticks(range(len(noises)), [f"{noise:g}" for noise in noises])
 
 
 def _add_legend(figure: Any, title: str) -> None:
-    """Add a title and one legend for all panels, in the order of the methods."""
-    handles: dict[str, Any] = {}
-    for axes in figure.axes:
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    labels = [label for label in LABELS.values() if label in handles]
-    shown = [handles[label] for label in labels]
-    figure.legend(shown, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    """Add a title and one legend for all panels, which show the same methods."""
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     figure.suptitle(title, fontsize=11)
 
 
-def _draw_thresholds(axes: Any, curves: ThresholdCurves) -> None:
-    gamma, at_zero = curves.gamma, curves.surrogate[0]
-    axes.axhline(curves.printed, **PRINTED)
-    axes.plot(curves.ratios, curves.corrected, **CORRECTED, label="corrected bound")
-    axes.plot(curves.ratios, curves.surrogate, **SURROGATE, label="least surrogate, quadrature")
-    label = f"least surrogate, {curves.n_samples:,} samples"
-    axes.plot(
-        curves.simulated_ratios, curves.simulated, "o", **SURROGATE, markerfacecolor="white", label=label
-    )
+def _draw_thresholds(axes: Any, erratum: Erratum) -> None:
+    rows = erratum.thresholds
+    gamma, printed, at_zero = rows[0].gamma, rows[0].printed, rows[0].surrogate
+    ratios, simulated = [row.threshold_ratio for row in rows], [row.simulated for row in rows]
+    samples = f"least surrogate, {erratum.n_samples:,} samples"
+    axes.axhline(printed, **PRINTED)
+    axes.plot(ratios, [row.corrected for row in rows], **CORRECTED, label="corrected bound")
+    axes.plot(ratios, [row.surrogate for row in rows], color=BLUE, label="least surrogate, quadrature")
+    axes.plot(ratios, simulated, "o", color=BLUE, markerfacecolor="white", label=samples)
     axes.axhline(gamma**2, **LOWER_BOUND)
-    axes.annotate(
-        f"at threshold 0: {at_zero:.2g},\nprinted bound: {curves.printed:.2g}",
-        xy=(0.0, at_zero),
-        xytext=(2.2, at_zero),
-        va="center",
-        arrowprops={"arrowstyle": "->", "color": "black"},
-    )
+    text = f"at threshold 0: {at_zero:.2g},\nprinted bound: {printed:.2g}"
+    arrow = {"arrowstyle": "->", "color": "black"}
+    axes.annotate(text, (0.0, at_zero), (2.2, at_zero), va="center", arrowprops=arrow)
     axes.set_xlabel(r"threshold / $\gamma$")
-    axes.set_title(rf"Against the threshold: $\gamma$ = {gamma:g}, $\Delta$ = {curves.delta:g}")
+    axes.set_title(rf"Against the threshold: $\gamma$ = {gamma:g}, $\Delta$ = {DELTA:g}")
 
 
-def _draw_noises(axes: Any, curves: NoiseCurves) -> None:
-    gammas = curves.gammas
-    axes.plot(gammas, curves.printed, **PRINTED)
-    axes.plot(gammas, curves.corrected, **CORRECTED, label="corrected bound, best threshold")
-    axes.plot(gammas, curves.at_zero, **SURROGATE, linewidth=2.5, label="least surrogate, threshold 0")
-    axes.plot(gammas, curves.at_best, **SURROGATE, label="least surrogate, the corrected bound's threshold")
-    axes.plot(gammas, gammas**2, **LOWER_BOUND)
+def _draw_noises(axes: Any, erratum: Erratum) -> None:
+    zero, best = erratum.at_zero, erratum.at_best
+    gammas = [row.gamma for row in zero]
+    zero_label = "least surrogate, threshold 0"
+    best_label = "least surrogate, the corrected bound's threshold"
+    axes.plot(gammas, [row.printed for row in zero], **PRINTED)
+    axes.plot(gammas, [row.corrected for row in best], **CORRECTED, label="corrected bound, best threshold")
+    axes.plot(gammas, [row.surrogate for row in zero], color=BLUE, linewidth=2.5, label=zero_label)
+    axes.plot(gammas, [row.surrogate for row in best], color=BLUE, label=best_label)
+    axes.plot(gammas, [gamma**2 for gamma in gammas], **LOWER_BOUND)
     axes.set_xscale("log")
     axes.set_xlabel(r"$\gamma$, standard deviation of the noise")
-    axes.set_title(rf"Against the noise: $\Delta$ = {curves.delta:g}")
+    axes.set_title(rf"Against the noise: $\Delta$ = {DELTA:g}")

@@ -6,7 +6,7 @@ figures. The two agree at p = 10, so the grid has 25 settings per size, and five
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -105,40 +105,35 @@ class Task:
     instance: int
     method: str
 
+    def __str__(self) -> str:
+        s = self.setting
+        return f"p={s.p}, sparsity {s.sparsity:g}, noise {s.noise:g}, instance {self.instance}"
+
+    @property
+    def instance_key(self) -> tuple[Setting, int]:
+        """What determines the instance, whatever the method."""
+        return self.setting, self.instance
+
     def draw(self) -> Instance:
         """Draw the instance, which depends only on the setting and the number of the instance."""
         s = self.setting
         seed = [s.p, round(1000 * s.sparsity), round(1000 * s.noise), round(s.beta_variance), self.instance]
+        rng = np.random.default_rng(seed)
         return make_relu(
-            s.n,
-            s.p,
-            sparsity=s.sparsity,
-            noise=s.noise,
-            beta_variance=s.beta_variance,
-            random_state=np.random.default_rng(seed),
+            s.n, s.p, sparsity=s.sparsity, noise=s.noise, beta_variance=s.beta_variance, random_state=rng
         )
 
 
-def paper_grid(n_instances: int = 20, sizes: Iterable[int] = (10, 20, 50), proofs: bool = True) -> list[Task]:
+def paper_grid(
+    n_instances: int = 20, sizes: Collection[int] = (10, 20, 50), proofs: bool = True
+) -> list[Task]:
     """List all tasks: every compared method on every instance, and a proof where one takes only seconds."""
-    chosen = set(sizes)
+    chosen = [size for size in SIZES if size.p in sizes]
     tasks = []
-    for setting in _settings():
-        if setting.p not in chosen:
-            continue
-        methods = [*COMPARED_METHODS]
-        if proofs and setting.is_provable:
-            methods.append(PROOF)
-        tasks += [
-            Task(setting, instance, method) for instance in range(1, n_instances + 1) for method in methods
-        ]
-    return tasks
-
-
-def _settings() -> list[Setting]:
-    """All settings of tables and figures, ordered by size."""
-    found = []
-    for (p, n), sparsity, noise in product(SIZES, SPARSITIES, NOISES):
+    for (p, n), sparsity, noise in product(chosen, SPARSITIES, NOISES):
         variances = {float(p), TABLE_VARIANCE} if noise == 0.0 else {float(p)}
-        found += [Setting(p, n, sparsity, noise, variance) for variance in sorted(variances)]
-    return found
+        for variance in sorted(variances):
+            setting = Setting(p, n, sparsity, noise, variance)
+            methods = (*COMPARED_METHODS, PROOF) if proofs and setting.is_provable else COMPARED_METHODS
+            tasks += [Task(setting, instance, m) for instance in range(1, n_instances + 1) for m in methods]
+    return tasks

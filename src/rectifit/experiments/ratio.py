@@ -20,7 +20,7 @@ lost: (n - k) T/k + T - T/k at most.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +31,7 @@ from rectifit.checks import check_count
 from rectifit.datasets import make_relu
 from rectifit.theory import approximation_ratio
 
-__all__ = ["FAMILIES", "RatioRow", "climb", "make_decoys", "measure_ratios", "ratio_rows"]
+__all__ = ["RatioRow", "make_decoys", "measure_ratios", "ratio_rows"]
 
 # Gap of the certified optimum.
 TARGET_GAP = 1e-6
@@ -39,8 +39,28 @@ TARGET_GAP = 1e-6
 DECOY_EXCESS = 1e-6
 # The factor M between the positions of successive decoys, divided by n.
 DECOY_DISTANCE = 100.0
+# Features of the random families; decoys have one.
+N_FEATURES = 2
 
 Samples = tuple[Matrix, Vector]
+
+
+def _draw_paper(rng: np.random.Generator, n: int) -> Samples:
+    """Instances of the paper with much noise."""
+    return make_relu(n, N_FEATURES, noise=0.5, random_state=rng)[:2]
+
+
+def _draw_unrelated(rng: np.random.Generator, n: int) -> Samples:
+    """Positive outcomes that do not depend on x."""
+    return rng.standard_normal((n, N_FEATURES)), np.abs(rng.standard_normal(n)) + 0.5
+
+
+def _draw_heavy(rng: np.random.Generator, n: int) -> Samples:
+    """Rows of very different norms with nearly equal outcomes."""
+    return rng.standard_cauchy((n, N_FEATURES)), 1.0 + 0.1 * rng.random(n)
+
+
+FAMILIES = {"paper": _draw_paper, "unrelated": _draw_unrelated, "heavy": _draw_heavy}
 
 
 @dataclass(frozen=True)
@@ -139,7 +159,7 @@ def make_decoys(n_samples: int, k: int) -> Samples:
     return X, np.concatenate([np.ones(n - k), np.full(k, 1.0 + DECOY_EXCESS)])
 
 
-def climb(start: Samples, k: int, n_steps: int, rng: np.random.Generator) -> Iterator[Ratio]:
+def _climb(start: Samples, k: int, n_steps: int, rng: np.random.Generator) -> Iterator[Ratio]:
     """Change one sample per step, keep changes that increase the ratio, and yield the ratio of each step."""
     X, y = start
     (best,) = measure_ratios(X, y, [k])
@@ -158,10 +178,8 @@ def ratio_rows(
     n_samples: Sequence[int] = (8, 16),
     ks: Sequence[int] = (1, 2, 3),
     *,
-    n_features: int = 2,
     n_instances: int = 50,
     n_steps: int = 100,
-    random_state: int = 0,
 ) -> list[RatioRow]:
     """Measure the ratios of every family, for every size and k.
 
@@ -169,13 +187,10 @@ def ratio_rows(
     ----------
     n_samples : whole numbers, larger than every k
     ks : whole numbers
-    n_features : int, default=2
-        Of the random families; decoys have one.
     n_instances : int, default=50
         Of every random family and size.
     n_steps : int, default=100
         Of every climb.
-    random_state : int, default=0
 
     Returns
     -------
@@ -187,18 +202,16 @@ def ratio_rows(
     >>> [(row.family, round(row.worst)) for row in rows if row.family == "decoys"]
     [('decoys', 7)]
     """
-    check_count(n_instances, "n_instances")
-    check_count(n_steps, "n_steps")
     rows = []
     for n in n_samples:
         for family, draw in FAMILIES.items():
-            rng = np.random.default_rng([random_state, n])
-            table = [measure_ratios(*draw(rng, n, n_features), ks) for _ in range(n_instances)]
-            rows += [_row(family, n, n_features, k, [line[e] for line in table]) for e, k in enumerate(ks)]
+            rng = np.random.default_rng([0, n])
+            table = [measure_ratios(*draw(rng, n), ks) for _ in range(n_instances)]
+            by_k = zip(ks, zip(*table, strict=True), strict=True)
+            rows += [_row(family, n, N_FEATURES, k, ratios) for k, ratios in by_k]
         for k in ks:
-            rng = np.random.default_rng([random_state, n, k])
-            steps = list(climb(_draw_heavy(rng, n, n_features), k, n_steps, rng))
-            rows.append(_row("climb", n, n_features, k, steps))
+            rng = np.random.default_rng([0, n, k])
+            rows.append(_row("climb", n, N_FEATURES, k, list(_climb(_draw_heavy(rng, n), k, n_steps, rng))))
             rows.append(_row("decoys", n, 1, k, measure_ratios(*make_decoys(n, k), [k])))
     return rows
 
@@ -217,25 +230,3 @@ def _row(family: str, n: int, p: int, k: int, ratios: Sequence[Ratio]) -> RatioR
         optimum=worst.optimum,
         guarantee=approximation_ratio(n, k),
     )
-
-
-def _draw_paper(rng: np.random.Generator, n: int, p: int) -> Samples:
-    """Instances of the paper with much noise."""
-    return make_relu(n, p, noise=0.5, random_state=rng)[:2]
-
-
-def _draw_unrelated(rng: np.random.Generator, n: int, p: int) -> Samples:
-    """Positive outcomes that do not depend on x."""
-    return rng.standard_normal((n, p)), np.abs(rng.standard_normal(n)) + 0.5
-
-
-def _draw_heavy(rng: np.random.Generator, n: int, p: int) -> Samples:
-    """Rows of very different norms with nearly equal outcomes."""
-    return rng.standard_cauchy((n, p)), 1.0 + 0.1 * rng.random(n)
-
-
-FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Samples]] = {
-    "paper": _draw_paper,
-    "unrelated": _draw_unrelated,
-    "heavy": _draw_heavy,
-}

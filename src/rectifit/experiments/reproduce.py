@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from rectifit.display import Table
+from threadpoolctl import threadpool_limits
+
+from rectifit.experiments.asymptotics import asymptotic_rows, compute_erratum
 from rectifit.experiments.figures import draw_figures, save_figure
 from rectifit.experiments.grid import paper_grid
+from rectifit.experiments.ratio import ratio_rows
 from rectifit.experiments.report import make_page
 from rectifit.experiments.runner import run_tasks
 from rectifit.experiments.statistics import summarise
+from rectifit.experiments.subset_sum import subset_sum_rows
 from rectifit.experiments.tables import make_tables
-from rectifit.experiments.theory_results import run_theory
 from rectifit.experiments.theory_sections import theory_sections
 
 __all__ = ["reproduce"]
@@ -40,8 +43,11 @@ def reproduce(
     statistics = summarise(rows)
     written = [folder / "rows.csv"]
     if tables:
+        (folder / "tables").mkdir(exist_ok=True)
         for table in make_tables(statistics):
-            _write_table(table, folder / "tables")
+            forms = {"txt": table.to_text(), "csv": table.to_csv(), "tex": table.to_latex()}
+            for suffix, text in forms.items():
+                (folder / "tables" / f"{table.key}.{suffix}").write_text(text, encoding="utf-8")
         written.append(folder / "tables")
     drawn = draw_figures(statistics) if figures or report else {}
     if figures:
@@ -50,13 +56,10 @@ def reproduce(
         written.append(folder / "figures")
     if report:
         machines = json.loads((folder / "machine.json").read_text())
-        page = make_page(statistics, drawn, machines, theory_sections(run_theory()))
+        # The matrices are small, and BLAS threads would only slow the work down.
+        with threadpool_limits(1):
+            theory = (subset_sum_rows(), ratio_rows(), asymptotic_rows(), compute_erratum())
+        page = make_page(statistics, drawn, machines, theory_sections(*theory))
         page.write(folder / "report.html")
         written.append(folder / "report.html")
     return written
-
-
-def _write_table(table: Table, folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for suffix, text in ((".txt", table.to_text()), (".csv", table.to_csv()), (".tex", table.to_latex())):
-        (folder / f"{table.key}{suffix}").write_text(text, encoding="utf-8")

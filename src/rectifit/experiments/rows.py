@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from rectifit.experiments.grid import Task
+from rectifit.experiments.grid import Setting, Task
 
 __all__ = ["FitRow", "RowFile"]
 
@@ -43,6 +42,15 @@ class FitRow:
         return self.status == "optimal"
 
 
+# The columns of the file: the fields of all three records that are no record themselves.
+COLUMNS: dict[str, type] = {
+    name: kind
+    for record in (Setting, Task, FitRow)
+    for name, kind in get_type_hints(record).items()
+    if not is_dataclass(kind)
+}
+
+
 class RowFile:
     """The rows of a run in a CSV file."""
 
@@ -55,9 +63,11 @@ class RowFile:
         if not lines:
             return []
         header, *rows = csv.reader(lines)
-        if header != HEADER:
-            raise ValueError(f"{self.path} has columns {', '.join(header)}; it must have {', '.join(HEADER)}")
-        return [_parse(FitRow, iter(row)) for row in rows]
+        if header != list(COLUMNS):
+            raise ValueError(
+                f"{self.path} has columns {', '.join(header)}; it must have {', '.join(COLUMNS)}"
+            )
+        return [_parse(row) for row in rows]
 
     def repair(self) -> None:
         """Remove an incomplete line; write the header if the file is empty or missing."""
@@ -66,7 +76,7 @@ class RowFile:
         with self.path.open("r+b" if self.path.exists() else "wb") as file:
             file.truncate(len(complete))
         if not complete:
-            self._write([HEADER])
+            self._write([COLUMNS])
 
     def append(self, rows: Iterable[FitRow]) -> None:
         """Append rows in a single write."""
@@ -83,36 +93,15 @@ class RowFile:
         return content[: content.rfind(b"\n") + 1]
 
 
-@cache
-def _types(record: type) -> dict[str, type]:
-    return get_type_hints(record)
+def _flatten(row: FitRow) -> list[Any]:
+    """The values of a row in the order of the columns."""
+    (setting, *task), *results = astuple(row)
+    return [*setting, *task, *results]
 
 
-def _columns(record: type) -> list[str]:
-    """Names of the fields, a nested record replaced by its own fields."""
-    names = []
-    for name, kind in _types(record).items():
-        names += _columns(kind) if is_dataclass(kind) else [name]
-    return names
-
-
-def _flatten(record: Any) -> list[Any]:
-    """The values of a record in the order of `_columns`."""
-    values = []
-    for field in fields(record):
-        value = getattr(record, field.name)
-        values += _flatten(value) if is_dataclass(value) else [value]
-    return values
-
-
-def _parse(record: type, cells: Iterator[str]) -> Any:
-    """Build a record from its values as text, in the order of `_columns`."""
-    return record(
-        *(
-            _parse(kind, cells) if is_dataclass(kind) else kind(next(cells))
-            for kind in _types(record).values()
-        )
+def _parse(cells: Iterable[str]) -> FitRow:
+    """Build a row from the texts of its cells."""
+    p, n, sparsity, noise, beta_variance, instance, method, *results = (
+        kind(cell) for kind, cell in zip(COLUMNS.values(), cells, strict=True)
     )
-
-
-HEADER = _columns(FitRow)
+    return FitRow(Task(Setting(p, n, sparsity, noise, beta_variance), instance, method), *results)

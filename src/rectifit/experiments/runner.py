@@ -40,7 +40,7 @@ def run_tasks(tasks: Iterable[Task], folder: Path, n_jobs: int = 1, verbose: int
     todo = [task for task in tasks if task not in done]
     if todo:
         machine = register_machine(folder / "machine.json")
-        groups = [list(group) for _, group in groupby(todo, lambda task: (task.setting, task.instance))]
+        groups = [list(group) for _, group in groupby(todo, lambda task: task.instance_key)]
         # Long groups first, so that all processes finish at about the same time.
         groups.sort(key=lambda group: -group[0].setting.p * (1.0 + group[0].setting.noise))
         n_done = len(tasks) - len(todo)
@@ -50,14 +50,13 @@ def run_tasks(tasks: Iterable[Task], folder: Path, n_jobs: int = 1, verbose: int
                 file.append(rows)
                 done.update((row.task, row) for row in rows)
                 n_done += len(rows)
-                progress.update(_describe(rows[-1].task), n_done, len(tasks))
+                progress.update(str(rows[-1].task), n_done, len(tasks))
     return [done[task] for task in tasks]
 
 
 def run_task(task: Task, machine: int = 0) -> FitRow:
     """Fit one method to one instance, and measure its time and its errors."""
-    instance = task.draw()
-    X, y, beta_true = instance.X, instance.y, instance.beta
+    X, y, beta_true, X_test, y_test = task.draw()
     limit = PROOF_TIME_LIMIT if task.method == PROOF else None
     started = time.perf_counter()
     with warnings.catch_warnings():
@@ -72,7 +71,7 @@ def run_task(task: Task, machine: int = 0) -> FitRow:
         prediction_error=prediction_error(X, solution.beta, beta_true),
         objective=objective_value(X, y, solution.beta),
         recovery_error=recovery_error(solution.beta, beta_true),
-        generalization_error=generalization_error(instance.X_test, instance.y_test, solution.beta),
+        generalization_error=generalization_error(X_test, y_test, solution.beta),
         lower_bound=solution.certificate.lower_bound,
         status=solution.certificate.status,
         seconds=seconds,
@@ -92,8 +91,3 @@ def _warm_up() -> None:
     X, y, *_ = make_relu(60, 3, noise=0.3, random_state=0)
     for method in LABELS:
         solve(X, y, method, fit_intercept=False)
-
-
-def _describe(task: Task) -> str:
-    s = task.setting
-    return f"p={s.p}, sparsity {s.sparsity:g}, noise {s.noise:g}, instance {task.instance}"

@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rectifit.experiments.claims import Claim, check_claims
-from rectifit.experiments.fits import Fits, SettingStatistics, summarise_setting
-from rectifit.experiments.grid import GRADIENT_METHODS, PROOF, Size
-from rectifit.experiments.optimality import LevelStatistics, solved_shares, summarise_levels
-from rectifit.experiments.realizable import (
-    ErrorColumn,
-    RealizableTable,
-    ZeroCount,
-    compare_with_paper,
-    count_zeros,
-)
+from rectifit.experiments.grid import GRADIENT_METHODS, PROOF, Setting, Size
+from rectifit.experiments.realizable import ErrorColumn, ZeroCount, compare_with_paper, count_zeros
 from rectifit.experiments.rows import FitRow
+from rectifit.experiments.summaries import (
+    LevelStatistics,
+    SettingSpreads,
+    group_rows,
+    solved_shares,
+    summarise_level,
+    summarise_setting,
+)
 
 __all__ = ["Statistics", "summarise"]
 
@@ -29,54 +29,57 @@ class Statistics:
     ----------
     n_fits, n_instances : rows, and different instances
     n_proofs, n_proved : attempted proofs, and proved optima
-    settings : every measure in each setting of the figures
+    spreads : every measure of every method in each setting of the figures
     levels : optimality and running time at each size and noise level of the figures
     solved_with_noise, solved_without_noise : for each method, the share of the proved instances that it
         solves
     claims : the paper's claims, tested
-    realizable : the paper's tables
+    errors : the columns of the paper's tables
     zeros : the zeros in the columns of the sorting methods
-    gradient_columns : the columns of GD and SGD
     """
 
     n_fits: int
     n_instances: int
     n_proofs: int
     n_proved: int
-    settings: list[SettingStatistics]
+    spreads: dict[Setting, SettingSpreads]
     levels: list[LevelStatistics]
     solved_with_noise: dict[str, float]
     solved_without_noise: dict[str, float]
     claims: list[Claim]
-    realizable: list[RealizableTable]
+    errors: list[ErrorColumn]
     zeros: list[ZeroCount]
-    gradient_columns: list[ErrorColumn]
 
     @property
     def sizes(self) -> list[Size]:
         """The sizes of the figures."""
         return sorted({level.size for level in self.levels})
 
+    @property
+    def gradient_errors(self) -> list[ErrorColumn]:
+        """The columns of GD and SGD."""
+        return [column for column in self.errors if column.method in GRADIENT_METHODS]
+
 
 def summarise(rows: Iterable[FitRow]) -> Statistics:
     """Compute all statistics of a run."""
-    fits = Fits(rows)
-    proofs = [row for row in fits.rows if row.task.method == PROOF]
-    settings = [summarise_setting(fits, setting) for setting in fits.drawn]
-    realizable = compare_with_paper(fits)
+    rows = sorted(rows, key=lambda row: row.task)
+    proofs = [row for row in rows if row.task.method == PROOF]
+    drawn = [row for row in rows if row.task.setting.is_drawn]
+    tabled = [row for row in rows if row.task.setting.is_tabled]
+    by_setting = group_rows(drawn, lambda row: row.task.setting)
+    by_level = group_rows(drawn, lambda row: (row.task.setting.size, row.task.setting.noise))
+    spreads = {setting: summarise_setting(group) for setting, group in by_setting.items()}
     return Statistics(
-        n_fits=len(fits.rows),
-        n_instances=len({(row.task.setting, row.task.instance) for row in fits.rows}),
+        n_fits=len(rows),
+        n_instances=len({row.task.instance_key for row in rows}),
         n_proofs=len(proofs),
         n_proved=sum(row.is_proved for row in proofs),
-        settings=settings,
-        levels=summarise_levels(fits),
-        solved_with_noise=solved_shares(fits, [s for s in fits.drawn if s.noise > 0.0]),
-        solved_without_noise=solved_shares(fits, [s for s in fits.drawn if s.noise == 0.0]),
-        claims=check_claims(settings),
-        realizable=realizable,
-        zeros=count_zeros(fits),
-        gradient_columns=[
-            column for table in realizable for column in table.columns if column.method in GRADIENT_METHODS
-        ],
+        spreads=spreads,
+        levels=[summarise_level(group) for group in by_level.values()],
+        solved_with_noise=solved_shares(row for row in drawn if row.task.setting.noise > 0.0),
+        solved_without_noise=solved_shares(row for row in drawn if row.task.setting.noise == 0.0),
+        claims=check_claims(spreads),
+        errors=compare_with_paper(tabled),
+        zeros=count_zeros(tabled),
     )

@@ -30,6 +30,8 @@ __all__ = ["SubsetSumRow", "decide", "decisive_value", "has_quarter", "least_exc
 
 # A bound is above the decisive value only if it exceeds it by this share, which covers the rounding of sums.
 ROUNDING_TOL = 1e-12
+# Seconds for one certificate.
+TIME_LIMIT = 60.0
 # Draws after which instances with the requested answer count as too rare.
 MAX_DRAWS = 20_000
 
@@ -47,7 +49,7 @@ class SubsetSumRow:
     verdict : "yes" (a subset was found), "no" (the bound is above the decisive value) or "open"
     subset : positions of numbers that sum to a quarter of the total, if the verdict is yes
     answer : the true answer, by dynamic programming
-    n_nodes, seconds : the effort of the certificate
+    seconds : the time of the certificate
     """
 
     numbers: tuple[int, ...]
@@ -58,13 +60,7 @@ class SubsetSumRow:
     verdict: str
     subset: tuple[int, ...] | None
     answer: bool
-    n_nodes: int
     seconds: float
-
-    @property
-    def is_right(self) -> bool:
-        """Whether the certificate decides the instance, and correctly."""
-        return self.verdict == ("yes" if self.answer else "no")
 
 
 def decisive_value(p: int) -> float:
@@ -88,14 +84,12 @@ def has_quarter(numbers: Sequence[int]) -> bool:
     return rest == 0 and bool(sums >> quarter & 1)
 
 
-def decide(numbers: Sequence[int], *, time_limit: float | None = 60.0) -> SubsetSumRow:
+def decide(numbers: Sequence[int]) -> SubsetSumRow:
     """Decide subset sum by a certified fit.
 
     Parameters
     ----------
     numbers : non-negative whole numbers
-    time_limit : float, default=60
-        Seconds for the certificate, or None for no limit.
 
     Returns
     -------
@@ -110,7 +104,7 @@ def decide(numbers: Sequence[int], *, time_limit: float | None = 60.0) -> Subset
     # Python integers, so that the sums below are exact.
     a = [int(number) for number in numbers]
     decisive = decisive_value(len(a))
-    certificate = certify(X, y, target_gap=0.5 * least_excess(a) / decisive, time_limit=time_limit)
+    certificate = certify(X, y, target_gap=0.5 * least_excess(a) / decisive, time_limit=TIME_LIMIT)
     assert certificate.solution is not None
     negative = tuple(np.flatnonzero(certificate.solution.beta < 0.0).tolist())
     found = 4 * sum(a[i] for i in negative) == sum(a)
@@ -124,7 +118,6 @@ def decide(numbers: Sequence[int], *, time_limit: float | None = 60.0) -> Subset
         verdict="yes" if found else "no" if above else "open",
         subset=negative if found else None,
         answer=has_quarter(a),
-        n_nodes=certificate.n_nodes,
         seconds=certificate.seconds,
     )
 
@@ -134,7 +127,6 @@ def subset_sum_rows(
     *,
     n_each: int = 2,
     largest: int = 20,
-    time_limit: float | None = 60.0,
     random_state: int = 0,
 ) -> list[SubsetSumRow]:
     """Decide random instances of every size, equally many with the answers yes and no.
@@ -148,8 +140,6 @@ def subset_sum_rows(
         Instances with each answer, for every size.
     largest : int, default=20
         Numbers are drawn from 1 to `largest`.
-    time_limit : float, default=60
-        Seconds for each certificate, or None for no limit.
     random_state : int, default=0
 
     Returns
@@ -169,7 +159,7 @@ def subset_sum_rows(
         rng = np.random.default_rng([random_state, check_count(size, "sizes", least=2)])
         for answer in (True, False):
             instances += [_draw(rng, size, largest, answer) for _ in range(n_each)]
-    return [decide(numbers, time_limit=time_limit) for numbers in instances]
+    return [decide(numbers) for numbers in instances]
 
 
 def _draw(rng: np.random.Generator, size: int, largest: int, answer: bool) -> list[int]:
