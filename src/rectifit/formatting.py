@@ -57,15 +57,15 @@ def align(values: Sequence[float] | Vector) -> Callable[[float], str]:
     return lambda value: _write(value, f".{max(decimals, 1)}f")
 
 
-def write_number(value: float, digits: int = 4) -> str:
-    """A number to so many significant digits.
+def write_number(value: float, digits: int = 4, missing: str = NOTHING) -> str:
+    """A number to so many significant digits; NaN is missing.
 
     Examples
     --------
     >>> write_number(42.91873), write_number(2424.0), write_number(float("nan"))
     ('42.92', '2424', '-')
     """
-    return _write(value, f".{digits}g")
+    return _write(value, f".{digits}g", missing)
 
 
 def write_objective(value: float) -> str:
@@ -175,9 +175,9 @@ def write_duration(seconds: float) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds >= 10.0 else f"{milliseconds:.2g} ms"
 
 
-def _write(value: float, spec: str) -> str:
+def _write(value: float, spec: str, missing: str = NOTHING) -> str:
     if np.isnan(value):
-        return NOTHING
+        return missing
     text = f"{value:{spec}}"
     # No minus sign before a number that is rounded to 0.
     return text[1:] if text.startswith("-") and float(text) == 0.0 else text

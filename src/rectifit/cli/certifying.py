@@ -17,7 +17,8 @@ from rectifit.cli.options import (
     JSON,
     collect_warnings,
     columns_options,
-    load_table,
+    gap_option,
+    save_option,
     seconds_option,
 )
 from rectifit.cli.show import print_certificate, print_json, print_notes
@@ -37,25 +38,13 @@ __all__ = ["certify_command"]
 @click.option("--no-intercept", is_flag=True, help="For a new fit: max(0, X beta).")
 @FLOOR
 @seconds_option(10.0, "Seconds to search.")
-@click.option(
-    "--target-gap",
-    type=click.FloatRange(min=0.0),
-    default=TARGET_GAP,
-    show_default=True,
-    metavar="G",
-    help="Stop as soon as no fit can be better by more than this share.",
-)
+@gap_option(TARGET_GAP, "Stop as soon as no fit can be better by more than this share.")
 @JOBS
-@click.option(
-    "--save", type=click.Path(dir_okay=False), metavar="MODEL.json", help="Save the best fit found."
-)
+@save_option("Save the best fit found.")
 @JSON
 def certify_command(
     data: str,
     target: str | None,
-    features: tuple[str, ...] | None,
-    one_hot: tuple[str, ...] | None,
-    missing: str,
     weights: str | None,
     model: str | None,
     no_intercept: bool,
@@ -65,6 +54,7 @@ def certify_command(
     jobs: int | None,
     save: str | None,
     as_json: bool,
+    **columns: Any,
 ) -> None:
     """Prove how good a fit to DATA is: no coefficients are better by more than the gap.
 
@@ -79,10 +69,15 @@ def certify_command(
     if model is None:
         if target is None:
             raise click.UsageError("Missing option '--target', or '--model'.")
-        table = load_table(data, target, features, one_hot, missing, weights)
+        table = make_table(read_frame(data), target, weights=weights, **columns)
         start, fit_intercept, is_estimated = None, not no_intercept, isinstance(floor, str)
     else:
-        if features is not None or one_hot is not None or no_intercept or floor is not None:
+        if (
+            columns["features"] is not None
+            or columns["one_hot"] is not None
+            or no_intercept
+            or floor is not None
+        ):
             raise click.UsageError("--model determines features, intercept and floor; remove those options.")
         known = read_model(model)
         weights = weights or known.weights
@@ -90,7 +85,7 @@ def certify_command(
             read_frame(data),
             target or known.target,
             weights=weights,
-            missing=missing,
+            missing=columns["missing"],
             encoding=known.encoding,
         )
         start, fit_intercept = (known.beta, known.intercept), known.fit_intercept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rectifit.display import Column, Table
@@ -95,8 +96,8 @@ def _optimality_section(statistics: Statistics, figure: Any) -> Section:
                 "optimality",
                 f"An instance is solved if the objective is within {SOLVED_TOL:g} of the proved lower bound.",
             ),
-            optimality_table(statistics).view(),
-            excess_table(statistics).view(),
+            optimality_table(statistics),
+            excess_table(statistics),
         ],
     )
 
@@ -125,7 +126,7 @@ def _claims_section(statistics: Statistics) -> Section:
         "claims",
         "The claims of the paper",
         ["Each order is tested in every setting of the figures, by the means over the instances."],
-        [claims_table(statistics).view()],
+        [claims_table(statistics)],
     )
 
 
@@ -145,7 +146,7 @@ def _realizable_section(statistics: Statistics) -> Section:
             "Their medians over few instances scatter, and count as reproduced within a factor of "
             f"{REPRODUCED_FACTOR:g}. {verdict}",
         ],
-        [zeros_table(statistics).view(), medians_table(statistics).view()],
+        [zeros_table(statistics), medians_table(statistics)],
     )
 
 
@@ -171,7 +172,7 @@ def _times_section(statistics: Statistics, figure: Any) -> Section:
         "times",
         "Running time",
         (),
-        [Figure.from_matplotlib(figure, alt), time_table(statistics).view()],
+        [Figure.from_matplotlib(figure, alt), time_table(statistics)],
     )
 
 
@@ -181,7 +182,7 @@ def _tables_section(statistics: Statistics) -> Section:
         "tables",
         f"The {len(tables)} tables",
         ["Prediction and recovery error of every instance, with our median and the paper's at the foot."],
-        [table.view(folded=True) for table in tables],
+        [replace(table, is_folded=True) for table in tables],
     )
 
 
@@ -193,4 +194,4 @@ def _machines_section(machines: Sequence[Mapping[str, Any]]) -> Section:
         (Column(""), *(Column(f"machine {number}") for number in range(len(machines)))),
         tuple((name, *(str(machine.get(name, "")) for machine in machines)) for name in names),
     )
-    return Section("machine", "What it was run on", (), [table.view()])
+    return Section("machine", "What it was run on", (), [table])

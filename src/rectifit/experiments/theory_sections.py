@@ -42,11 +42,9 @@ def theory_sections(results: TheoryResults) -> list[Section]:
         "against the noise",
     )
     return [
-        Section(
-            "reduction", "NP-hardness at work", [REDUCTION], [subset_sum_table(results.subset_sums).view()]
-        ),
-        Section("ratio", "How large does n/k get?", [RATIO], [ratio_table(results.ratios).view()]),
-        Section("erratum", "An erratum", [ERRATUM], [figure, asymptotics_table(results.asymptotics).view()]),
+        Section("reduction", "NP-hardness at work", [REDUCTION], [subset_sum_table(results.subset_sums)]),
+        Section("ratio", "How large does n/k get?", [RATIO], [ratio_table(results.ratios)]),
+        Section("erratum", "An erratum", [ERRATUM], [figure, asymptotics_table(results.asymptotics)]),
     ]
 
 

@@ -24,7 +24,7 @@ from rectifit._typing import Vector
 from rectifit.checks import check_design, check_number
 from rectifit.data.kinds import predict
 from rectifit.fit import Fit
-from rectifit.inference.covariance import estimate_with_sums
+from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.sums import data_of
 from rectifit.inference.tables import quantile
 
@@ -66,7 +66,7 @@ def prediction_interval(
     """
     problem = data_of(solution)
     z = quantile(check_number(level, "level", above=0.0, below=1.0))
-    found, sides = estimate_with_sums(solution, covariance)
+    found = estimate_covariance(solution, covariance)
     mean = predict(X, solution.beta, solution.intercept, solution.floor)
     table = check_design(X)
     u = np.asarray(table @ solution.beta + solution.intercept)
@@ -85,6 +85,6 @@ def prediction_interval(
     upper = np.maximum(u + reach, solution.floor + floor_reach)
     lower = np.maximum(u - reach, solution.floor - floor_reach)
     low, high = mean - np.hypot(mean - lower, noise), mean + np.hypot(upper - mean, noise)
-    if sides.least >= 0.0:
+    if found.moments.least >= 0.0:
         low = np.maximum(low, solution.floor)
     return PredictionInterval(mean, low, high)

@@ -10,7 +10,7 @@ import numpy as np
 from rectifit.checks import check_number
 from rectifit.fit import Fit
 from rectifit.formatting import write_number
-from rectifit.inference.covariance import estimate_with_sums
+from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.sums import data_of
 from rectifit.inference.tables import Summary
 
@@ -27,8 +27,7 @@ def summarise(
     level: float = 0.95,
     names: Sequence[str] | None = None,
     bootstrap: int | None = None,
-    random_state: Any = None,
-    n_jobs: int | None = None,
+    **draws: Any,
 ) -> Summary:
     """Coefficients with standard errors and intervals, and what is known about the fit.
 
@@ -42,7 +41,9 @@ def summarise(
         Probability that an interval covers the true coefficient.
     names : sequence of str, optional
         Of the columns of X; default: x0, x1, ...
-    bootstrap, random_state, n_jobs : as in `estimate_covariance`
+    bootstrap : int, optional
+        Number of draws, as in `estimate_covariance`.
+    **draws : random_state and n_jobs, as in `estimate_covariance`
 
     Examples
     --------
@@ -57,7 +58,8 @@ def summarise(
     """
     problem = data_of(solution)
     level = check_number(level, "level", above=0.0, below=1.0)
-    found, sides = estimate_with_sums(solution, covariance, bootstrap, random_state, n_jobs)
+    found = estimate_covariance(solution, covariance, bootstrap=bootstrap, **draws)
+    sides = found.moments
     tail = [solution.intercept] * problem.fit_intercept + [solution.floor] * solution.floor_is_estimated
     ends = ["intercept"] * problem.fit_intercept + ["floor"] * solution.floor_is_estimated
     return Summary(

@@ -74,7 +74,8 @@ class FitMoments:
 
     def meat(self, is_above: bool, standard: Standard, bread: Matrix, power: float) -> Meat:
         """sum of omega e^2 z z' with omega = 1 / (1 - h)^(2 power), on one side."""
-        return self._data.reduce(_MeatTask(self._line, is_above, standard, bread, power))
+        meat: Meat = self._data.reduce(_MeatTask(self._line, is_above, standard, bread, power))
+        return meat
 
     def density(self, width: float) -> Vector:
         """Weighted mean of k(u) (x, 1) with a normal density k of that width."""
@@ -126,6 +127,19 @@ class _Line:
 
 
 @dataclass(frozen=True)
+class _Task:
+    """A summary of a block, merged from those of its pieces."""
+
+    line: _Line
+
+    def __call__(self, block: Block) -> Any:
+        return merge_all(map(self.of_piece, block.pieces()))
+
+    def of_piece(self, piece: Block) -> Any:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
 class _Extents:
     """Largest |u|, |x| and |y|, the least y; sums of the weights, and of y and u with them."""
 
@@ -148,13 +162,8 @@ class _Extents:
 
 
 @dataclass(frozen=True)
-class _ExtentsTask:
-    line: _Line
-
-    def __call__(self, block: Block) -> _Extents:
-        return merge_all(map(self._find, block.pieces()))
-
-    def _find(self, piece: Block) -> _Extents:
+class _ExtentsTask(_Task):
+    def of_piece(self, piece: Block) -> _Extents:
         xp = piece.xp
         X, u, y, w = self.line.at(piece)
         # Rows without weight have no outcome that counts.
@@ -193,17 +202,13 @@ class _Split:
 
 
 @dataclass(frozen=True)
-class _SplitTask:
-    line: _Line
+class _SplitTask(_Task):
     unit: Vector
     fit_intercept: bool
     mean_y: float
     mean_u: float
 
-    def __call__(self, block: Block) -> _Split:
-        return merge_all(map(self._split, block.pieces()))
-
-    def _split(self, piece: Block) -> _Split:
+    def of_piece(self, piece: Block) -> _Split:
         X, u, y, w = self.line.at(piece)
         above, weighted = u > self.line.zero, w > 0.0
         kinks = weighted & ~above & (u >= -self.line.zero)
@@ -239,27 +244,21 @@ class _SplitTask:
 
 
 @dataclass(frozen=True)
-class _MeatTask:
-    line: _Line
+class _MeatTask(_Task):
     is_above: bool
     standard: Standard
     bread: Matrix
     power: float
 
-    def __call__(self, block: Block) -> Meat:
-        return merge_all(map(self._meat, block.pieces()))
-
-    def _meat(self, piece: Block) -> Meat:
+    def of_piece(self, piece: Block) -> Meat:
         xp, standard = piece.xp, self.standard
         X, u, y, w = self.line.at(piece)
         chosen = (w > 0.0) & ((u > self.line.zero) == self.is_above)
         X = X[chosen][:, : standard.size.size] * piece.to_float64(1.0 / standard.unit)
         X = (X - piece.to_float64(standard.mean)) * piece.to_float64(1.0 / standard.size)
         rows = replace(piece, X=X, y=self.line.residual(u, y)[chosen], w=w[chosen])
-        Z, e = (
-            rows.columns(np.ones(len(self.bread)), standard.has_intercept, rows.workspace()),
-            rows.outcomes(),
-        )
+        Z = rows.columns(np.ones(len(self.bread)), standard.has_intercept, rows.workspace())
+        e = rows.outcomes()
         free = 1.0 - xp.vecdot(Z @ piece.to_float64(self.bread), Z)
         n_alone = 0
         if self.power > 0.0:
@@ -269,14 +268,10 @@ class _MeatTask:
 
 
 @dataclass(frozen=True)
-class _DensityTask:
-    line: _Line
+class _DensityTask(_Task):
     width: float
 
-    def __call__(self, block: Block) -> Total:
-        return merge_all(map(self._sum, block.pieces()))
-
-    def _sum(self, piece: Block) -> Total:
+    def of_piece(self, piece: Block) -> Total:
         X, u, _, w = self.line.at(piece)
         near = w * piece.xp.exp(-0.5 * (u / self.width) ** 2) / (self.width * np.sqrt(2.0 * np.pi))
         return Total(np.append(piece.to_numpy(near @ X), float(piece.xp.sum(near))))
