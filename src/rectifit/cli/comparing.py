@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rectifit.cli.options import DATA, JSON, columns_options, seconds_option
+from rectifit.cli import options
 from rectifit.cli.show import make_console, print_json, print_notes
 from rectifit.model_file import describe_certificate
 from rectifit.tables import make_table, read_frame
@@ -34,11 +34,11 @@ ADVICE = (
 
 
 @click.command("compare")
-@DATA
-@columns_options(with_weights=False)
-@seconds_option(10.0, "Seconds for each method of rectifit, and for the proof.")
+@options.DATA
+@options.columns(with_weights=False)
+@options.time_limit(10.0, "Seconds for each method of rectifit, and for the proof.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the folds.")
-@JSON
+@options.JSON
 def compare_command(
     data: str, target: str, time_limit: float, seed: int, as_json: bool, **columns: Any
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rectifit.api import certify, solve
-from rectifit.cli.options import collect_warnings, report_option, seconds_option
+from rectifit.cli import options
 from rectifit.cli.show import make_console, print_fit, print_notes, write_report
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.formatting import write_duration, write_number
@@ -58,8 +58,8 @@ def make(samples: int, features: int, sparsity: float, noise: float, seed: int, 
 
 
 @click.command()
-@seconds_option(20.0, "Seconds to search for the proof.")
-@report_option("rectifit-demo.html")
+@options.time_limit(20.0, "Seconds to search for the proof.")
+@options.report("rectifit-demo.html")
 def demo(time_limit: float, report: str) -> None:
     """Fit and certify bundled real data: spending on drugs, where many people spend nothing.
 
@@ -70,7 +70,7 @@ def demo(time_limit: float, report: str) -> None:
     X, y, names, target, description = load_drug_spending()
     console = make_console()
     console.print(f"{description}\n", markup=False)
-    with collect_warnings() as notes:
+    with options.collect_warnings() as notes:
         fitted = solve(X, y, verbose=1)
         certificate = certify(X, y, fitted, time_limit=time_limit, verbose=1)
     solution = certificate.solution

@@ -10,20 +10,7 @@ from click.shell_completion import CompletionItem
 
 from rectifit.api import solve
 from rectifit.certificate.proof import TARGET_GAP
-from rectifit.cli.options import (
-    DATA,
-    ESTIMATE,
-    FLOOR,
-    JOBS,
-    JSON,
-    MISSING,
-    collect_warnings,
-    columns_options,
-    gap_option,
-    report_option,
-    save_option,
-    seconds_option,
-)
+from rectifit.cli import options
 from rectifit.cli.show import print_fit, print_json, print_notes, write_report
 from rectifit.cli.streaming import is_large_file, open_files
 from rectifit.inference.sandwich import KINDS
@@ -54,7 +41,7 @@ def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[
 
 @click.command()
 @click.argument("data", type=click.Path(allow_dash=True), nargs=-1, required=True)
-@columns_options()
+@options.columns()
 @click.option(
     "--method",
     default="auto",
@@ -69,7 +56,7 @@ def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[
     "--splits", type=click.IntRange(min=1), default=10, metavar="N", help="Splits of the sorting method."
 )
 @click.option("--no-intercept", is_flag=True, help="Fit max(0, X beta).")
-@FLOOR
+@options.FLOOR
 @click.option(
     "--covariance",
     type=click.Choice(KINDS),
@@ -82,12 +69,12 @@ def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[
     metavar="N",
     help="Bootstrap standard errors, from N samples drawn with replacement.",
 )
-@seconds_option(None, "Seconds after which the best fit so far is kept.")
-@gap_option(None, "Prove that no fit can be better by more than this share, such as 0.01.")
-@JOBS
-@save_option("Save the fit for predict.")
-@report_option(None)
-@JSON
+@options.time_limit(None, "Seconds after which the best fit so far is kept.")
+@options.target_gap(None, "Prove that no fit can be better by more than this share, such as 0.01.")
+@options.JOBS
+@options.save("Save the fit for predict.")
+@options.report(None)
+@options.JSON
 def fit(
     data: tuple[str, ...],
     target: str,
@@ -141,7 +128,7 @@ def fit(
             "--covariance and --bootstrap are alternative kinds of standard errors; choose one."
         )
     needs_rows = {
-        "--floor estimate": floor == ESTIMATE or None,
+        "--floor estimate": floor == options.ESTIMATE or None,
         "--bootstrap": bootstrap,
         "--one-hot": columns["one_hot"],
         "--missing drop": columns["missing"] if columns["missing"] == "drop" else None,
@@ -161,7 +148,7 @@ def fit(
     if target_gap is not None and "exact" not in method.split("+"):
         # Only a proof can reach a gap.
         method = f"{method}+exact"
-    with collect_warnings() as notes:
+    with options.collect_warnings() as notes:
         solution = solve(
             table.X,
             table.y,
@@ -204,7 +191,7 @@ def fit(
 
 @click.command()
 @click.argument("model", type=click.Path(), metavar="MODEL.json")
-@DATA
+@options.DATA
 @click.option(
     "--out",
     default=STANDARD_STREAM,
@@ -212,7 +199,7 @@ def fit(
     metavar="FILE",
     help="CSV, TSV, Parquet or NDJSON by its extension. Default: CSV on standard output.",
 )
-@MISSING
+@options.MISSING
 def predict(model: str, data: str, out: str, missing: str) -> None:
     """Predict the outcome for the rows of DATA with a saved fit.
 

@@ -23,11 +23,11 @@ __all__ = [
     "JSON",
     "MISSING",
     "collect_warnings",
-    "columns_options",
-    "gap_option",
-    "report_option",
-    "save_option",
-    "seconds_option",
+    "columns",
+    "report",
+    "save",
+    "target_gap",
+    "time_limit",
 ]
 
 ESTIMATE = "estimate"
@@ -99,7 +99,7 @@ _column = partial(click.option, metavar="COL", shell_complete=_complete_columns)
 _columns = partial(click.option, metavar="A,B", callback=_split, shell_complete=_complete_columns)
 
 
-def report_option(default: str | None) -> Decorator:
+def report(default: str | None) -> Decorator:
     """--report, with a default or without."""
     return click.option(
         "--report",
@@ -111,27 +111,27 @@ def report_option(default: str | None) -> Decorator:
     )
 
 
-def save_option(what: str) -> Decorator:
+def save(what: str) -> Decorator:
     """--save, with its help."""
     return click.option(
         "--save", type=click.Path(dir_okay=False), callback=_check_folder, metavar="MODEL.json", help=what
     )
 
 
-def seconds_option(default: float | None, what: str) -> Decorator:
+def time_limit(default: float | None, what: str) -> Decorator:
     """--time-limit, with a default or without, and its help."""
     limit = click.FloatRange(min=0.0, min_open=True)
     return click.option("--time-limit", type=limit, default=default, metavar="S", help=what)
 
 
-def gap_option(default: float | None, what: str) -> Decorator:
+def target_gap(default: float | None, what: str) -> Decorator:
     """--target-gap, with a default or without, and its help."""
     return click.option(
         "--target-gap", type=click.FloatRange(min=0.0), default=default, metavar="G", help=what
     )
 
 
-def columns_options(*, is_target_required: bool = True, with_weights: bool = True) -> Decorator:
+def columns(*, is_target_required: bool = True, with_weights: bool = True) -> Decorator:
     """--target, --features, --one-hot, --missing and, optionally, --weights."""
     options = [
         _column("--target", required=is_target_required, help="Column of the outcome."),

@@ -20,14 +20,7 @@ from rectifit.inference import Summary
 from rectifit.inference.tables import describe_covariance
 from rectifit.solution import Certificate, Solution
 
-__all__ = [
-    "make_console",
-    "print_certificate",
-    "print_fit",
-    "print_json",
-    "print_notes",
-    "write_report",
-]
+__all__ = ["make_console", "print_certificate", "print_fit", "print_json", "print_notes", "write_report"]
 
 # Characters per line where the output is not a terminal.
 WIDTH = 100

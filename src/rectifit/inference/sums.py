@@ -10,7 +10,8 @@ by powers of two, which is exact, so that their squares are representable.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -179,8 +180,9 @@ class _ExtentsTask(_Task):
         )
 
 
-@dataclass(frozen=True)
-class _Split:
+class _Split(NamedTuple):
+    """Moments of the rows above the floor and at it, and sums over all rows."""
+
     above: Moments
     below: Moments
     n_kinks: int
@@ -190,15 +192,8 @@ class _Split:
     weights: float
 
     def merge(self, other: _Split) -> _Split:
-        return _Split(
-            self.above.merge(other.above),
-            self.below.merge(other.below),
-            self.n_kinks + other.n_kinks,
-            self.n_positive + other.n_positive,
-            self.spread_y + other.spread_y,
-            self.spread_u + other.spread_u,
-            self.weights + other.weights,
-        )
+        sums = map(add, self[2:], other[2:])
+        return _Split(self.above.merge(other.above), self.below.merge(other.below), *sums)
 
 
 @dataclass(frozen=True)

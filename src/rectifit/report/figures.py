@@ -47,10 +47,7 @@ def draw_fitted(points: Points, target: str) -> Any:
 def draw_residuals(points: Points, target: str) -> Any:
     """Residuals against fitted values, and their histogram, by the side of the floor."""
     fitted, residuals, is_above = points.fitted, points.residuals, points.is_above
-    sides = (
-        (is_above, "predicted above the floor", BLUE),
-        (~is_above, "predicted at the floor", AMBER),
-    )
+    sides = ((is_above, "predicted above the floor", BLUE), (~is_above, "predicted at the floor", AMBER))
     with style() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=WIDE_SIZE, layout="constrained")
         bins = np.histogram_bin_edges(residuals, bins=N_BINS)

@@ -181,12 +181,8 @@ def without_missing(
     """
     import polars as pl
 
-    used = frame.select(find_column(frame, column) for column in columns)
-    is_missing = used.select(
-        (pl.col(name).is_null() | pl.col(name).is_nan()) if dtype.is_float() else pl.col(name).is_null()
-        for name, dtype in used.schema.items()
-    )
-    counts = {name: int(count) for name, count in is_missing.sum().row(0, named=True).items() if count}
+    used = frame.select(find_column(frame, column) for column in columns).fill_nan(None)
+    counts = {name: count for name, count in used.null_count().row(0, named=True).items() if count}
     if not counts:
         return frame, ()
     if missing != "drop":
@@ -194,7 +190,7 @@ def without_missing(
         raise ValueError(
             f"values are missing in {found}; fill them in, or drop these rows with --missing drop"
         )
-    kept = frame.filter(~is_missing.select(pl.any_horizontal(pl.all())).to_series())
+    kept = frame.filter(used.select(pl.all_horizontal(pl.all().is_not_null())).to_series())
     if kept.height == 0:
         raise ValueError(
             f"all {frame.height:,} rows have missing values; at least one complete row is needed"
