@@ -13,7 +13,7 @@ from rectifit._typing import Matrix, Vector
 from rectifit.checks import check_count, check_random_state
 from rectifit.fit import Fit
 from rectifit.inference.sandwich import KINDS, sandwich
-from rectifit.inference.sums import FitMoments, data_of, read_moments
+from rectifit.inference.sums import FitMoments, data_of, list_estimates, read_moments
 from rectifit.methods.estimate_floor import FloorPoint, descend, fit_coefficients
 from rectifit.parallel import count_threads, map_ordered
 
@@ -134,8 +134,7 @@ def _draw(solution: Fit, n_replicates: int, random_state: Any, n_threads: int) -
         sample = replace(problem, data=problem.loaded().reweighted(weights), _shifted={})
         start = FloorPoint.at(sample, solution.beta, solution.intercept, solution.floor)
         fitted = (descend if solution.floor_is_estimated else fit_coefficients)(sample, start)
-        tail = [fitted.intercept] * problem.fit_intercept + [fitted.floor] * solution.floor_is_estimated
-        return np.append(fitted.beta, tail)
+        return np.array(list_estimates(solution, fitted.beta, fitted.intercept, fitted.floor))
 
     estimates = np.array(list(map_ordered(refit, seeds, n_threads, Event())))
     return np.atleast_2d(np.cov(estimates, rowvar=False))

@@ -22,7 +22,7 @@ from rectifit.checks import check_number
 from rectifit.fit import Fit
 from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.summary import feature_names
-from rectifit.inference.sums import FitMoments, data_of
+from rectifit.inference.sums import FitMoments, list_estimates
 from rectifit.inference.tables import MarginalEffects
 
 __all__ = ["marginal_effects"]
@@ -55,11 +55,10 @@ def marginal_effects(
     >>> marginal_effects(solution).coefficient.round(6).tolist()
     [1.5]
     """
-    problem = data_of(solution)
     if at not in ("average", "means"):
         raise ValueError(f"at is {at!r}; it must be 'average' or 'means'")
     found = estimate_covariance(solution, covariance, **draws)
-    p, sides, notes = problem.n_features, found.moments, found.notes
+    p, sides, notes = solution.beta.size, found.moments, found.notes
     slopes = np.eye(p, len(found.matrix))
     if at == "average":
         factor = sides.share_active
@@ -85,9 +84,6 @@ def marginal_effects(
 
 def _share_slopes(solution: Fit, sides: FitMoments) -> Vector:
     """Derivative of the share of active rows in all estimates, with a normal kernel of the usual width."""
-    problem = data_of(solution)
     width = 1.06 * sides.std_u * sides.n_effective**-0.2
-    if width == 0.0:
-        return np.zeros(problem.n_features + problem.fit_intercept + solution.floor_is_estimated)
-    *slopes, near = sides.density(width)
-    return np.array([*slopes, *[near] * problem.fit_intercept, *[-near] * solution.floor_is_estimated])
+    *slopes, near = sides.density(width) if width > 0.0 else np.zeros(solution.beta.size + 1)
+    return np.array(list_estimates(solution, slopes, near, -near))

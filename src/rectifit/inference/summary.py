@@ -11,7 +11,7 @@ from rectifit.checks import check_number
 from rectifit.fit import Fit
 from rectifit.formatting import write_number
 from rectifit.inference.covariance import estimate_covariance
-from rectifit.inference.sums import data_of
+from rectifit.inference.sums import list_estimates
 from rectifit.inference.tables import Summary
 
 __all__ = ["feature_names", "summarise"]
@@ -56,15 +56,12 @@ def summarise(
     >>> bool(summary.low[0] < 1.0 < summary.high[0]), round(summary.share_active, 2)
     (True, 0.59)
     """
-    problem = data_of(solution)
     level = check_number(level, "level", above=0.0, below=1.0)
     found = estimate_covariance(solution, covariance, bootstrap=bootstrap, **draws)
     sides = found.moments
-    tail = [solution.intercept] * problem.fit_intercept + [solution.floor] * solution.floor_is_estimated
-    ends = ["intercept"] * problem.fit_intercept + ["floor"] * solution.floor_is_estimated
     return Summary(
-        names=(*feature_names(names, problem.n_features), *ends),
-        coefficient=np.append(solution.beta, tail),
+        names=tuple(list_estimates(solution, feature_names(names, solution.beta.size), "intercept", "floor")),
+        coefficient=np.array(list_estimates(solution, solution.beta, solution.intercept, solution.floor)),
         std_error=found.std_error,
         level=level,
         covariance=found.kind if bootstrap is None else f"bootstrap, {bootstrap} draws",

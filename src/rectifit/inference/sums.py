@@ -9,9 +9,10 @@ by powers of two, which is exact, so that their squares are representable.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,7 +24,9 @@ from rectifit.fit import Fit
 from rectifit.inference.sandwich import Meat, Moments, Standard
 from rectifit.tolerances import FREEDOM_TOL, ZERO_U_TOL
 
-__all__ = ["FitMoments", "data_of", "read_moments"]
+__all__ = ["FitMoments", "data_of", "list_estimates", "read_moments"]
+
+T = TypeVar("T")
 
 
 def data_of(solution: Fit) -> Problem:
@@ -33,6 +36,12 @@ def data_of(solution: Fit) -> Problem:
             "problem is None: this solution was stored without its data, from which standard errors come"
         )
     return solution.problem
+
+
+def list_estimates(solution: Fit, coefficients: Iterable[T], intercept: T, floor: T) -> list[T]:
+    """One entry per estimate: the coefficients, the intercept if there is one, the floor if estimated."""
+    ends = [intercept] * data_of(solution).fit_intercept + [floor] * solution.floor_is_estimated
+    return [*coefficients, *ends]
 
 
 @dataclass(frozen=True, eq=False)
