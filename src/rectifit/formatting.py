@@ -29,14 +29,14 @@ NOTHING = "-"
 MIN_DIGITS = 3
 # With more decimals, or more digits before the point, aligned numbers are harder to read than powers of ten.
 MAX_DECIMALS = 6
-# Numbers below this share of the largest one have no say in the number of decimals.
+# Numbers below this share of the largest one do not affect the number of decimals.
 NEGLIGIBLE_SHARE = 1e-6
 
 
 def align(values: Sequence[float] | Vector) -> Callable[[float], str]:
     """A writer for these numbers: as many decimals as the smallest of them needs, so that points align.
 
-    Where the numbers differ too much in size, each number is rounded by itself.
+    Where the numbers differ too much in size, each number is rounded separately.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def align(values: Sequence[float] | Vector) -> Callable[[float], str]:
 
 
 def write_number(value: float, digits: int = 4, missing: str = NOTHING) -> str:
-    """A number to so many significant digits; NaN is missing.
+    """A number with this many significant digits, or the text for a missing one.
 
     Examples
     --------

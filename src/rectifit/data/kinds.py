@@ -22,7 +22,7 @@ def header_of(X: Any) -> Any:
         return None
     if is_dask(X):
         check_dimensions(X, "X", 2)
-    # A dask frame without its rows knows its columns.
+    # The empty frame in _meta has the columns of the dask frame.
     return X._meta if is_dask(X) and hasattr(X, "columns") else X
 
 
@@ -42,8 +42,8 @@ def predict(X: Any, beta: Vector, intercept: float = 0.0, floor: float = 0.0) ->
     Parameters
     ----------
     X : array-like, SciPy sparse matrix, tensor, dask array or data frame
-        Of a tensor, the prediction is a tensor on its device; of a dask collection, a dask array, computed
-        chunk by chunk when it is asked for.
+        The prediction for a tensor is a tensor on the same device; that for a dask collection is a dask
+        array, computed chunk by chunk on demand.
     beta, intercept, floor : the fit
     """
     if is_dask(X):

@@ -31,7 +31,7 @@ class Covariance:
     kind : "nonrobust", "HC0", "HC1", "HC2", "HC3" or "bootstrap"
     sigma : standard deviation of the noise of a row of weight 1, from the active rows
     sigma_floor : the same from the rows at the floor
-    df : active rows less coefficients, the degrees of freedom of sigma
+    df : active rows minus coefficients, the degrees of freedom of sigma
     n_active, n_floor : rows that have weight, above the floor and at it
     moments : the sums over rows that all of this comes from
     notes : what a reader must know, sentences
@@ -70,8 +70,9 @@ def estimate_covariance(
     kind : {"nonrobust", "HC0", "HC1", "HC2", "HC3"}
         Least squares on the active rows with noise of one variance, or the sandwich for any.
     bootstrap : int, optional
-        Draw the rows so many times instead, and fit each draw by the iterative method from the solution: it
-        follows that minimum and does not look for others. Not for data that is read in passes.
+        Instead, draw the rows with replacement this many times, and fit each draw by the iterative method,
+        started from the solution: it follows this minimum and does not search for others. Not available for
+        data that is read in passes.
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Threads of the bootstrap; -1: all processors. The result does not depend on it.
@@ -88,7 +89,7 @@ def estimate_covariance(
     if kind not in KINDS:
         raise ValueError(f"covariance is {kind!r}; it must be one of {', '.join(map(repr, KINDS))}")
     if bootstrap is not None and kind != "nonrobust":
-        raise ValueError(f"covariance is {kind!r} with bootstrap={bootstrap}; only one of them can be had")
+        raise ValueError(f"covariance is {kind!r} with bootstrap={bootstrap}; use only one of them")
     if bootstrap is not None:
         problem.loaded(f"bootstrap is {bootstrap!r}")
     sides = read_moments(solution)

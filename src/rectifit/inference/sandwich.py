@@ -1,6 +1,6 @@
 """Least squares on some rows, and the covariance of its coefficients, from sums over these rows.
 
-With rows z_i, scaled by the roots of their weights, residuals e_i scaled alike, G = sum z z' and a penalty P,
+With rows z_i and residuals e_i, both scaled by the roots of the weights, G = sum z z' and a penalty P,
 
     bread = (G + P)^-1,    h_i = z_i' bread z_i,    df = n - trace(bread G),    sigma^2 = sum e^2 / df,
 

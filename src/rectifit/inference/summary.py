@@ -40,7 +40,7 @@ def summarise(
     level : float, default=0.95
         Probability that an interval covers the true coefficient.
     names : sequence of str, optional
-        Of the columns of X; default: x0, x1, ...
+        Names of the columns of X; default: x0, x1, ...
     bootstrap : int, optional
         Number of draws, as in `estimate_covariance`.
     **draws : random_state and n_jobs, as in `estimate_covariance`

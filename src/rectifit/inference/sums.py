@@ -3,8 +3,8 @@
 A first pass finds sizes, a second one the moments of the rows above the floor and at it; HC0 to HC3 and the
 slope of the share of active rows need one more each. Nothing grows with the number of rows.
 
-The floor is 0 here: outcomes and intercept are taken less the floor of the solution. Columns of X are divided
-by powers of two, which is exact, so that their squares are representable.
+The floor is 0 here: the floor of the solution is subtracted from outcomes and intercept. Columns of X are
+divided by powers of two, which is exact, so that their squares are representable.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class FitMoments:
     above, below : moments of X and residuals on either side; of those at the floor, without X
     n_kinks : rows exactly at the kink, not counted as active; 0 where nothing is active
     n_positive : outcomes above the floor
-    least : the least outcome less the floor; 0 where that is only rounding
-    mean_u : weighted mean of u less the floor
+    least : smallest outcome minus the floor; 0 if the difference is only rounding
+    mean_u : weighted mean of u minus the floor
     std_u : weighted standard deviation of u
     spread_y : weighted sum of squares of y about its mean
     n_effective : (sum w)^2 / sum w^2
@@ -132,7 +132,7 @@ class _Line:
         return X, u, y, piece.xp.ones_like(u) if piece.w is None else piece.to_float64(piece.w)
 
     def residual(self, u: Any, y: Any) -> Any:
-        """The outcome less its fit."""
+        """Residual = outcome - fit."""
         return y - u * (u > 0.0)
 
 

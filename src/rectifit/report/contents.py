@@ -74,7 +74,7 @@ class ReportData:
     target, data_name : names of the outcome and of the data
     problem, solution, summary : what was fitted, the fit, and its estimates
     points, path : for the figures
-    n_drawn : the figures are drawn from so many rows
+    n_drawn : number of rows in the figures
     comparison : with other ways to fit, or None
     obstacle : why there is no comparison, if there is a reason
     """

@@ -40,7 +40,7 @@ def write_report(
         With its data.
     path : path of the HTML file
     names : sequence of str, optional
-        Of the columns of X.
+        Names of the columns of X.
     target : str, default="y"
         Name of the outcome.
     data_name : str, optional
@@ -50,7 +50,7 @@ def write_report(
     summary : Summary, optional
         The summary of the fit, if it is known already, instead of names and covariance.
     comparison : Comparison, optional
-        Of `comparison.compare`, for a section on other ways to fit the same data.
+        The result of `comparison.compare`, for a section on other ways to fit the same data.
     """
     if summary is None:
         summary = summarise(solution, names=names, covariance=covariance)
