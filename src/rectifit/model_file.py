@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SavedModel", "describe_certificate", "read_model", "write_model"]
 
-
 VERSION = 1
 # Characters of a wrong entry that an error shows.
 MAX_SHOWN = 40
