@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import rectifit
 from rectifit import cli, solve
-from rectifit.cli import fitting, streaming
+from rectifit.cli import certifying, fitting, streaming
 from rectifit.cli.program import program
 from rectifit.data import open_parquet
 from rectifit.datasets import load_drug_spending, make_relu
@@ -331,9 +331,11 @@ def test_bad_usage_is_one_sentence_and_status_2(data, arguments, words):
 
 def test_a_folder_that_is_not_there_is_noticed_before_the_fit(data, monkeypatch):
     monkeypatch.setattr(fitting, "solve", None)
-    unwritable = run("fit", data, "--target", "y", "--save", data.parent / "no" / "m.json")
-    assert unwritable.exit_code == 2
-    assert "there is no folder" in unwritable.stderr
+    monkeypatch.setattr(certifying, "certify", None)
+    for command in ("fit", "certify"):
+        unwritable = run(command, data, "--target", "y", "--save", data.parent / "no" / "m.json")
+        assert unwritable.exit_code == 2
+        assert "there is no folder" in unwritable.stderr
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
-"""Where scikit-learn dispatches to the array library of X, everything follows X: a fit is moved to its home.
+"""Array API dispatch of scikit-learn: a fit lives in the array library and on the device of its X.
 
-The functions of the library are found by scikit-learn. For its estimators this is what its array API dispatch
-means, and for those who do not use them none of it is loaded.
+scikit-learn finds the functions of the library. Only the estimators need this module.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
-__all__ = ["Cell", "Column", "Table", "TableView"]
+__all__ = ["Cell", "Column", "Table"]
 
 Cell = str | float | int | None
 
@@ -42,33 +42,6 @@ class Column:
 
 
 @dataclass(frozen=True)
-class TableView:
-    """What a page shows: texts of the cells, and the keys that they are sorted by.
-
-    The last n_foot rows stay at the foot.
-    """
-
-    title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    keys: Sequence[Sequence[Cell]]
-    note: str = ""
-    n_foot: int = 0
-    folded: bool = False
-
-    @property
-    def body(self) -> list[list[tuple[str, Cell]]]:
-        return self._cells(0, len(self.rows) - self.n_foot)
-
-    @property
-    def foot(self) -> list[list[tuple[str, Cell]]]:
-        return self._cells(len(self.rows) - self.n_foot, len(self.rows))
-
-    def _cells(self, first: int, last: int) -> list[list[tuple[str, Cell]]]:
-        return [list(zip(self.rows[i], self.keys[i], strict=True)) for i in range(first, last)]
-
-
-@dataclass(frozen=True)
 class Table:
     """Rows under columns.
 
@@ -77,7 +50,8 @@ class Table:
     key : name of its files, and its label in LaTeX
     title, note : what stands above and below
     columns, rows : as many cells in each row as there are columns
-    n_foot : the last rows that sum up the others
+    n_foot : number of rows at the end that sum up the others
+    is_folded : whether a page shows only the title until a reader unfolds the table
     """
 
     key: str
@@ -86,6 +60,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     n_foot: int = 0
+    is_folded: bool = False
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -118,10 +93,12 @@ class Table:
             rows=tuple(tuple(row[j] for j in kept) for row in self.rows),
         )
 
-    def view(self, folded: bool = False) -> TableView:
-        """For a page, on which numbers are sorted by size; cells without a finite number come last."""
-        keys = [[_sort_key(cell) for cell in row] for row in self.rows]
-        return TableView(self.title, self.headings, self.texts(), keys, self.note, self.n_foot, folded)
+    def sortable_rows(self) -> list[list[tuple[str, Cell]]]:
+        """All cells for a page: the text, and the key to sort by, which is None without a finite number."""
+        return [
+            [(text, _sort_key(cell)) for text, cell in zip(texts, row, strict=True)]
+            for texts, row in zip(self.texts(), self.rows, strict=True)
+        ]
 
     def to_grid(self, styles: Sequence[str] = (), min_width: int | None = None) -> Any:
         """For a terminal, as a table of rich.

@@ -10,9 +10,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from rectifit.api import solve
-from rectifit.checks import check_tensor, is_tensor, refuse_text, to_numpy
-from rectifit.data.dask import is_dask
-from rectifit.data.kinds import header_of, predict
+from rectifit.checks import check_tensor, refuse_text, to_numpy
+from rectifit.data.kinds import header_of, is_lazy, predict, readable
 from rectifit.data.prediction import rectify, relu
 from rectifit.data.sums import ScoreTask
 from rectifit.dispatch import home_of, to_host
@@ -130,15 +129,11 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Where to begin; the fit is never worse.
         """
         X, y, sample_weight = _check_tensors(X, y, sample_weight)
-        home = home_of(X)
+        home, table = home_of(X), X
         if home is not None:
-            X, y, sample_weight = self._validate(X, home.asarray(y), home.asarray(sample_weight), home.xp)
-        table = X
-        if home is not None and not is_tensor(X):
-            X, y, sample_weight = map(to_host, (X, y, sample_weight))
-        # Tensors are taken as they are: large ones are solved on their accelerator.
-        in_passes = is_held_elsewhere(X)
-        if in_passes:
+            table, y, sample_weight = self._validate(X, home.asarray(y), home.asarray(sample_weight), home.xp)
+            X, y, sample_weight = map(readable, (table, y, sample_weight))
+        if is_held_elsewhere(X):
             self._check_columns(X, reset=True)
         elif home is None:
             X, y, sample_weight = self._validate(*map(to_numpy, (X, y, sample_weight)))
@@ -159,10 +154,11 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             # In float64 even if X is not: columns that are nearly the same have large coefficients that
             # cancel, and rounding them would spoil the fit.
             self.coef_, self.intercept_ = map(home.asarray, (solution.beta, np.array(solution.intercept)))
-            if self.active_ is not None:
-                self.active_ = home.asarray(self.active_)
-            else:
-                self.active_ = home.product(table, self.coef_) + self.intercept_ > self.floor_
+            self.active_ = (
+                home.product(table, self.coef_) + self.intercept_ > self.floor_
+                if self.active_ is None
+                else home.asarray(self.active_)
+            )
         self.solution_ = solution
         return self
 
@@ -198,12 +194,13 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:
         """max(floor_, X coef_ + intercept_), computed in float64; in float32 if X is.
 
-        Of a dask array or data frame, a dask array, computed chunk by chunk when it is asked for. With array
-        API dispatch, an array of the library of X, which must be the one of the fit, on the same device.
+        The prediction for a dask array or data frame is a dask array, computed chunk by chunk on demand. With
+        array API dispatch, it is an array of the library and on the device of X, which must be those of the
+        fit.
         """
         check_is_fitted(self)
         X = check_tensor(X, "X")
-        if is_dask(X):
+        if is_lazy(X):
             self._check_columns(X, reset=False)
             return predict(X, np.asarray(to_host(self.coef_)), float(self.intercept_), self.floor_)
         home, fitted = home_of(X), home_of(self.coef_)

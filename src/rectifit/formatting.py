@@ -29,14 +29,14 @@ NOTHING = "-"
 MIN_DIGITS = 3
 # With more decimals, or more digits before the point, aligned numbers are harder to read than powers of ten.
 MAX_DECIMALS = 6
-# Numbers below this share of the largest one have no say in the number of decimals.
+# Numbers below this share of the largest one do not affect the number of decimals.
 NEGLIGIBLE_SHARE = 1e-6
 
 
 def align(values: Sequence[float] | Vector) -> Callable[[float], str]:
     """A writer for these numbers: as many decimals as the smallest of them needs, so that points align.
 
-    Where the numbers differ too much in size, each number is rounded by itself.
+    Where the numbers differ too much in size, each number is rounded separately.
 
     Examples
     --------
@@ -57,15 +57,15 @@ def align(values: Sequence[float] | Vector) -> Callable[[float], str]:
     return lambda value: _write(value, f".{max(decimals, 1)}f")
 
 
-def write_number(value: float, digits: int = 4) -> str:
-    """A number to so many significant digits.
+def write_number(value: float, digits: int = 4, missing: str = NOTHING) -> str:
+    """A number with this many significant digits, or the text for a missing one.
 
     Examples
     --------
     >>> write_number(42.91873), write_number(2424.0), write_number(float("nan"))
     ('42.92', '2424', '-')
     """
-    return _write(value, f".{digits}g")
+    return _write(value, f".{digits}g", missing)
 
 
 def write_objective(value: float) -> str:
@@ -175,9 +175,9 @@ def write_duration(seconds: float) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds >= 10.0 else f"{milliseconds:.2g} ms"
 
 
-def _write(value: float, spec: str) -> str:
+def _write(value: float, spec: str, missing: str = NOTHING) -> str:
     if np.isnan(value):
-        return NOTHING
+        return missing
     text = f"{value:{spec}}"
     # No minus sign before a number that is rounded to 0.
     return text[1:] if text.startswith("-") and float(text) == 0.0 else text

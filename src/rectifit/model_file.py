@@ -5,27 +5,15 @@ Numbers are written with all their digits, so that a model predicts exactly what
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rectifit._typing import Vector
 from rectifit.inference import Summary
-from rectifit.model_schema import (
-    VERSION,
-    CertificateRecord,
-    Estimate,
-    Goodness,
-    Levels,
-    Names,
-    Record,
-    Share,
-    Size,
-    Version,
-    explain,
-)
 from rectifit.solution import Certificate, Solution
 from rectifit.tables import DataTable, Encoding
 
@@ -34,8 +22,76 @@ if TYPE_CHECKING:
 
 __all__ = ["SavedModel", "describe_certificate", "read_model", "write_model"]
 
+VERSION = 1
+# Characters of a wrong entry that an error shows.
+MAX_SHOWN = 40
 
-class SavedModel(Record):
+
+def _check_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("a list of names, each once")
+    return names
+
+
+def _check_some(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        raise ValueError("a list of at least one name")
+    return names
+
+
+Version = Annotated[int, Field(ge=VERSION, le=VERSION)]
+Count = Annotated[int, Field(ge=0)]
+Size = Annotated[float, Field(ge=0.0)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Names = Annotated[tuple[str, ...], AfterValidator(_check_once)]
+Levels = Annotated[Names, AfterValidator(_check_some)]
+
+
+class _Record(BaseModel):
+    """Entries of exactly these types: no conversion, no others, no infinities, no NaN."""
+
+    model_config = ConfigDict(
+        strict=True, frozen=True, extra="forbid", allow_inf_nan=False, from_attributes=True
+    )
+
+
+class CertificateRecord(_Record):
+    """The numbers of a `Certificate`, without its history."""
+
+    objective: Size
+    lower_bound: Size
+    gap: Share
+    status: Literal["optimal", "time_limit", "interrupted", "bound_only"]
+    box: Size | None
+    n_nodes: Count
+    seconds: Size
+    target_gap: Size | None
+    floor: float | None
+    n_active: Count
+    n_inactive: Count
+    n_undecided: Count
+
+
+class Goodness(_Record):
+    """How well a model fits, as in `inference.Summary`; None where a number is not defined."""
+
+    n_samples: Count
+    n_positive: Count
+    r_squared: float | None
+    sigma: Size | None
+    share_active: Share
+
+
+class Estimate(_Record):
+    """Precision of a coefficient; None where the data do not determine it."""
+
+    name: str
+    std_error: Size | None
+    low: float | None
+    high: float | None
+
+
+class SavedModel(_Record):
     """The content of MODEL.json.
 
     Attributes
@@ -104,7 +160,9 @@ class SavedModel(Record):
         """The model of a fit to a table, whose column of weights has that name."""
         problem, encoding = solution.problem, table.encoding
         assert problem is not None
-        columns = zip(summary.names, summary.std_error, summary.low, summary.high, strict=True)
+        # Plain data has None where a number is not defined.
+        plain = summary.to_dict()
+        rows = zip(*(plain[name] for name in ("names", "std_error", "low", "high")), strict=True)
         return cls(
             rectifit_model=VERSION,
             target=table.target,
@@ -119,19 +177,12 @@ class SavedModel(Record):
             stopped=str(solution.stopped),
             objective=solution.objective,
             seconds=solution.seconds,
-            certificate=_record_certificate(solution.certificate),
-            goodness=Goodness(
-                n_samples=summary.n_samples,
-                n_positive=summary.n_positive,
-                r_squared=_finite(summary.r_squared),
-                sigma=_finite(summary.sigma),
-                share_active=summary.share_active,
-            ),
+            certificate=CertificateRecord.model_validate(solution.certificate),
+            goodness=Goodness(**{name: plain[name] for name in Goodness.model_fields}),
             covariance=summary.covariance,
             level=summary.level,
             estimates=tuple(
-                Estimate(name=name, std_error=_finite(error), low=_finite(low), high=_finite(high))
-                for name, error, low, high in columns
+                Estimate(name=name, std_error=error, low=low, high=high) for name, error, low, high in rows
             ),
         )
 
@@ -157,7 +208,7 @@ class SavedModel(Record):
 
 def describe_certificate(certificate: Certificate) -> dict[str, Any]:
     """The numbers of a certificate as plain data, without its history."""
-    return dict(_record_certificate(certificate).model_dump())
+    return dict(CertificateRecord.model_validate(certificate).model_dump())
 
 
 def write_model(model: SavedModel, path: str | Path) -> None:
@@ -175,14 +226,33 @@ def read_model(path: str | Path) -> SavedModel:
     except OSError as error:
         raise ValueError(f"{name} cannot be read: {error.strerror or error}") from None
     except ValidationError as error:
-        raise ValueError(f"{name} {explain(error)}") from None
+        raise ValueError(f"{name} {_explain(error)}") from None
     return model
 
 
-def _record_certificate(certificate: Certificate) -> CertificateRecord:
-    record: CertificateRecord = CertificateRecord.model_validate(certificate, from_attributes=True)
-    return record
+def _explain(error: ValidationError) -> str:
+    """The first error of a model in a sentence: the entry, what was found, and what is allowed."""
+    found = error.errors()
+    first = next((entry for entry in found if entry["loc"] == ("rectifit_model",)), found[0])
+    path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])[1:]
+    kind, allowed = first["type"], first["msg"].removeprefix("Input should be ")
+    if kind == "json_invalid":
+        return f"is not JSON: {allowed.removeprefix('Invalid JSON: ')}"
+    if (not path and kind == "model_type") or (path == "rectifit_model" and kind == "missing"):
+        return "has no entry 'rectifit_model'; it must be a file saved by rectifit fit --save"
+    if path == "rectifit_model":
+        return f"is of version {_show(first['input'])}; this rectifit reads version {VERSION}"
+    if kind == "missing":
+        return f"is damaged: {path!r} is missing"
+    if kind == "extra_forbidden":
+        return f"is damaged: {path!r} is not known in version {VERSION}"
+    if kind == "value_error":
+        allowed = str(first["ctx"]["error"])
+    # Without a path, the entries do not agree with each other, and the error is a sentence of its own.
+    entry = f"{path!r} is {_show(first['input'])}; it must be " if path else ""
+    return f"is damaged: {entry}{allowed}"
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _show(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
 from typing import Any
 
 __all__ = ["Progress"]
@@ -29,9 +28,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._on = False
         if self._bar is not None:
             self._bar.stop()
@@ -39,7 +36,7 @@ class Progress:
             sys.stderr.write("\n")
 
     def update(self, text: str, done: int, total: int | None) -> None:
-        """Tell what runs, how many steps are done, and of how many if that is known."""
+        """Show what runs, how many steps are done, and of how many if the total is known."""
         now = time.perf_counter()
         if not self._on or now - self._shown_at < DELAY:
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
+from importlib.util import find_spec
 
 __all__ = ["main"]
 
@@ -14,9 +14,7 @@ def main() -> None:
     """Run the command line, or name the package to install."""
     try:
         for name in NEEDED:
-            try:
-                import_module(name)
-            except ModuleNotFoundError:
+            if find_spec(name) is None:
                 sys.exit(
                     f"rectifit: the command line needs {name}; install it with: pip install 'rectifit[cli]'"
                 )

@@ -9,53 +9,29 @@ import click
 
 from rectifit.api import certify, solve
 from rectifit.certificate.proof import TARGET_GAP
-from rectifit.cli.options import (
-    DATA,
-    ESTIMATE,
-    FLOOR,
-    JOBS,
-    JSON,
-    collect_warnings,
-    columns_options,
-    load_table,
-    seconds_option,
-)
+from rectifit.cli import options
 from rectifit.cli.show import print_certificate, print_json, print_notes
 from rectifit.formatting import write_objective
-from rectifit.methods.estimate_floor import FloorPoint
 from rectifit.model_file import SavedModel, describe_certificate, read_model, write_model
 from rectifit.tables import make_table, read_frame
-from rectifit.tolerances import SUM_TOL
 
 __all__ = ["certify_command"]
 
 
 @click.command("certify")
-@DATA
-@columns_options(is_target_required=False)
+@options.DATA
+@options.columns(is_target_required=False)
 @click.option("--model", metavar="MODEL.json", help="The fit to certify. Default: a new one.")
 @click.option("--no-intercept", is_flag=True, help="For a new fit: max(0, X beta).")
-@FLOOR
-@seconds_option(10.0, "Seconds to search.")
-@click.option(
-    "--target-gap",
-    type=click.FloatRange(min=0.0),
-    default=TARGET_GAP,
-    show_default=True,
-    metavar="G",
-    help="Stop as soon as no fit can be better by more than this share.",
-)
-@JOBS
-@click.option(
-    "--save", type=click.Path(dir_okay=False), metavar="MODEL.json", help="Save the best fit found."
-)
-@JSON
+@options.FLOOR
+@options.time_limit(10.0, "Seconds to search.")
+@options.target_gap(TARGET_GAP, "Stop as soon as no fit can be better by more than this share.")
+@options.JOBS
+@options.save("Save the best fit found.")
+@options.JSON
 def certify_command(
     data: str,
     target: str | None,
-    features: tuple[str, ...] | None,
-    one_hot: tuple[str, ...] | None,
-    missing: str,
     weights: str | None,
     model: str | None,
     no_intercept: bool,
@@ -65,6 +41,7 @@ def certify_command(
     jobs: int | None,
     save: str | None,
     as_json: bool,
+    **columns: Any,
 ) -> None:
     """Prove how good a fit to DATA is: no coefficients are better by more than the gap.
 
@@ -79,10 +56,11 @@ def certify_command(
     if model is None:
         if target is None:
             raise click.UsageError("Missing option '--target', or '--model'.")
-        table = load_table(data, target, features, one_hot, missing, weights)
+        table = make_table(read_frame(data), target, weights=weights, **columns)
         start, fit_intercept, is_estimated = None, not no_intercept, isinstance(floor, str)
     else:
-        if features is not None or one_hot is not None or no_intercept or floor is not None:
+        given = (columns["features"], columns["one_hot"], no_intercept or None, floor)
+        if any(value is not None for value in given):
             raise click.UsageError("--model determines features, intercept and floor; remove those options.")
         known = read_model(model)
         weights = weights or known.weights
@@ -90,25 +68,25 @@ def certify_command(
             read_frame(data),
             target or known.target,
             weights=weights,
-            missing=missing,
+            missing=columns["missing"],
             encoding=known.encoding,
         )
         start, fit_intercept = (known.beta, known.intercept), known.fit_intercept
         floor, is_estimated = known.floor, known.floor_is_estimated
-    options: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "sample_weight": table.weights,
         "fit_intercept": fit_intercept,
         "n_jobs": jobs,
         "verbose": 1,
     }
-    with collect_warnings() as notes:
+    with options.collect_warnings() as notes:
         if isinstance(floor, str):
-            fitted = solve(table.X, table.y, floor=ESTIMATE, **options)
+            fitted = solve(table.X, table.y, floor=options.ESTIMATE, **settings)
             start, floor = (fitted.beta, fitted.intercept), fitted.floor
         certificate = certify(
-            table.X, table.y, start, floor=floor, time_limit=time_limit, target_gap=target_gap, **options
+            table.X, table.y, start, floor=floor, time_limit=time_limit, target_gap=target_gap, **settings
         )
-    solution = certificate.solution
+    solution, given_objective = certificate.solution, certificate.given_objective
     assert solution is not None
     if is_estimated:
         # The proof is for this floor only, and its sentence must say so.
@@ -117,13 +95,9 @@ def certify_command(
         certificate = replace(proved, solution=solution)
     solution.verify()
     notes = [*table.notes, *notes]
-    if model is not None and start is not None:
-        assert solution.problem is not None
-        given = FloorPoint.at(solution.problem, *start, solution.floor).objective
-        if solution.objective < given * (1.0 - SUM_TOL):
-            notes.append(
-                f"the fit in {model!r} has the objective {write_objective(given)}; a better one was found"
-            )
+    if model is not None and given_objective is not None:
+        objective = write_objective(given_objective)
+        notes.append(f"the fit in {model!r} has the objective {objective}; a better one was found")
     if save is not None:
         summary = solution.summary(names=table.names)
         write_model(SavedModel.from_solution(solution, summary, table, weights), save)

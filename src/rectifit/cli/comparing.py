@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rectifit.cli.options import DATA, JSON, columns_options, load_table, seconds_option
+from rectifit.cli import options
 from rectifit.cli.show import make_console, print_json, print_notes
 from rectifit.model_file import describe_certificate
+from rectifit.tables import make_table, read_frame
 
 if TYPE_CHECKING:
     from rectifit.comparison import Comparison
@@ -33,11 +34,11 @@ ADVICE = (
 
 
 @click.command("compare")
-@DATA
-@columns_options(with_weights=False)
-@seconds_option(10.0, "Seconds for each method of rectifit, and for the proof.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds.")
-@JSON
+@options.DATA
+@options.columns(with_weights=False)
+@options.time_limit(10.0, "Seconds for each method of rectifit, and for the proof.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the folds.")
+@options.JSON
 def compare_command(
     data: str, target: str, time_limit: float, seed: int, as_json: bool, **columns: Any
 ) -> None:
@@ -54,7 +55,7 @@ def compare_command(
     # Imported here: other commands start faster without the alternatives.
     from rectifit.comparison import compare
 
-    table = load_table(data, target, **columns)
+    table = make_table(read_frame(data), target, **columns)
     comparison = compare(table.X, table.y, time_limit=time_limit, seed=seed, verbose=1)
     if as_json:
         print_json(

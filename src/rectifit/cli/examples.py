@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rectifit.api import certify, solve
-from rectifit.cli.options import collect_warnings, report_option, seconds_option
+from rectifit.cli import options
 from rectifit.cli.show import make_console, print_fit, print_notes, write_report
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.formatting import write_duration, write_number
@@ -21,7 +21,6 @@ __all__ = ["demo", "make"]
     "--sparsity",
     type=click.FloatRange(0.0, 1.0, min_open=True),
     default=0.5,
-    show_default=True,
     metavar="S",
     help="Share of entries of x that are +1 or -1; the others are 0.",
 )
@@ -29,11 +28,10 @@ __all__ = ["demo", "make"]
     "--noise",
     type=click.FloatRange(min=0.0),
     default=0.1,
-    show_default=True,
     metavar="R",
     help="Standard deviation of the noise, relative to that of x'beta.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="K")
+@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="K")
 @click.option(
     "--out", required=True, metavar="FILE", help="CSV, TSV, Parquet or NDJSON; - for CSV on standard output."
 )
@@ -60,8 +58,8 @@ def make(samples: int, features: int, sparsity: float, noise: float, seed: int, 
 
 
 @click.command()
-@seconds_option(20.0, "Seconds to search for the proof.")
-@report_option("rectifit-demo.html")
+@options.time_limit(20.0, "Seconds to search for the proof.")
+@options.report("rectifit-demo.html")
 def demo(time_limit: float, report: str) -> None:
     """Fit and certify bundled real data: spending on drugs, where many people spend nothing.
 
@@ -72,7 +70,7 @@ def demo(time_limit: float, report: str) -> None:
     X, y, names, target, description = load_drug_spending()
     console = make_console()
     console.print(f"{description}\n", markup=False)
-    with collect_warnings() as notes:
+    with options.collect_warnings() as notes:
         fitted = solve(X, y, verbose=1)
         certificate = certify(X, y, fitted, time_limit=time_limit, verbose=1)
     solution = certificate.solution
@@ -80,14 +78,14 @@ def demo(time_limit: float, report: str) -> None:
     solution.verify()
     # HC1: spending varies more among people who spend more.
     summary = solution.summary(names=names, covariance="HC1")
-    print_fit(solution, summary, names, target)
+    print_fit(solution, summary, target)
     console.print(
         f"\nThe fit took {write_duration(fitted.seconds)}, and the search for a proof "
         f"{write_duration(certificate.seconds)}. All numbers were recomputed from the data and agree.\n",
         markup=False,
     )
     print_notes(notes)
-    write_report(solution, summary, report, names, target, "the RAND Health Insurance Experiment")
+    write_report(solution, summary, report, target, "the RAND Health Insurance Experiment")
     console.print(
         "To fit your own data:   rectifit fit data.csv --target COL --report fit.html\n"
         f"The report of this fit: {report}",

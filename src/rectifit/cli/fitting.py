@@ -6,36 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from rectifit.api import solve
 from rectifit.certificate.proof import TARGET_GAP
-from rectifit.cli.options import (
-    BOOTSTRAP,
-    COVARIANCE,
-    DATA,
-    DATA_FILES,
-    ESTIMATE,
-    FLOOR,
-    GAP,
-    JOBS,
-    JSON,
-    METHOD,
-    MISSING,
-    check_folder,
-    collect_warnings,
-    columns_options,
-    load_table,
-    report_option,
-    seconds_option,
-)
+from rectifit.cli import options
 from rectifit.cli.show import print_fit, print_json, print_notes, write_report
 from rectifit.cli.streaming import is_large_file, open_files
-from rectifit.methods.stages import split_method
+from rectifit.inference.sandwich import KINDS
+from rectifit.methods.stages import STAGES, split_method
 from rectifit.model_file import SavedModel, read_model, write_model
 from rectifit.routing import runs_in_passes
 from rectifit.tables import (
     STANDARD_STREAM,
     check_extension,
+    make_table,
     read_frame,
     without_missing,
     write_frame,
@@ -48,42 +33,48 @@ PREDICTION = "prediction"
 MAX_SMALL_GAP = 1.01 * TARGET_GAP
 
 
+def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Names of stages; in chains, of the last stage."""
+    *before, last = typed.split("+")
+    return [CompletionItem("+".join([*before, name])) for name in STAGES if name.startswith(last)]
+
+
 @click.command()
-@DATA_FILES
-@columns_options()
-@METHOD
+@click.argument("data", type=click.Path(allow_dash=True), nargs=-1, required=True)
+@options.columns()
 @click.option(
-    "--k",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    metavar="K",
-    help="k of the approximation algorithm.",
+    "--method",
+    default="auto",
+    metavar="M",
+    shell_complete=_complete_method,
+    help=f"Stages joined by +; the stages are {', '.join(STAGES)}.",
 )
 @click.option(
-    "--splits",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="Splits of the sorting method.",
+    "--k", type=click.IntRange(min=1), default=1, metavar="K", help="k of the approximation algorithm."
+)
+@click.option(
+    "--splits", type=click.IntRange(min=1), default=10, metavar="N", help="Splits of the sorting method."
 )
 @click.option("--no-intercept", is_flag=True, help="Fit max(0, X beta).")
-@FLOOR
-@COVARIANCE
-@BOOTSTRAP
-@seconds_option(None, "Seconds after which the best fit so far is kept.")
-@GAP
-@JOBS
+@options.FLOOR
 @click.option(
-    "--save",
-    type=click.Path(dir_okay=False),
-    callback=check_folder,
-    metavar="MODEL.json",
-    help="Save the fit for predict.",
+    "--covariance",
+    type=click.Choice(KINDS),
+    default="nonrobust",
+    help="Standard errors: for noise of equal variance, or of any variance (HC0 to HC3).",
 )
-@report_option(None)
-@JSON
+@click.option(
+    "--bootstrap",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Bootstrap standard errors, from N samples drawn with replacement.",
+)
+@options.time_limit(None, "Seconds after which the best fit so far is kept.")
+@options.target_gap(None, "Prove that no fit can be better by more than this share, such as 0.01.")
+@options.JOBS
+@options.save("Save the fit for predict.")
+@options.report(None)
+@options.JSON
 def fit(
     data: tuple[str, ...],
     target: str,
@@ -137,7 +128,7 @@ def fit(
             "--covariance and --bootstrap are alternative kinds of standard errors; choose one."
         )
     needs_rows = {
-        "--floor estimate": floor == ESTIMATE or None,
+        "--floor estimate": floor == options.ESTIMATE or None,
         "--bootstrap": bootstrap,
         "--one-hot": columns["one_hot"],
         "--missing drop": columns["missing"] if columns["missing"] == "drop" else None,
@@ -153,11 +144,11 @@ def fit(
     if in_passes:
         table = open_files(data, target, columns["features"], weights)
     else:
-        table = load_table(data[0], target, weights=weights, **columns)
+        table = make_table(read_frame(data[0]), target, weights=weights, **columns)
     if target_gap is not None and "exact" not in method.split("+"):
         # Only a proof can reach a gap.
         method = f"{method}+exact"
-    with collect_warnings() as notes:
+    with options.collect_warnings() as notes:
         solution = solve(
             table.X,
             table.y,
@@ -183,12 +174,12 @@ def fit(
     if report is not None:
         data_name = Path(data[0]).name if len(data) == 1 else f"{len(data)} files"
         data_name = "standard input" if data[0] == STANDARD_STREAM else data_name
-        write_report(solution, summary, report, table.names, target, data_name)
+        write_report(solution, summary, report, target, data_name)
         notes.append(f"the report is in {report}")
     if as_json:
         print_json(model.model_dump(mode="json") | {"notes": [*notes, *summary.notes]})
         return
-    print_fit(solution, summary, table.names, target)
+    print_fit(solution, summary, target)
     if (
         not in_passes
         and solution.certificate.status == "bound_only"
@@ -200,14 +191,15 @@ def fit(
 
 @click.command()
 @click.argument("model", type=click.Path(), metavar="MODEL.json")
-@DATA
+@options.DATA
 @click.option(
     "--out",
     default=STANDARD_STREAM,
+    show_default=False,
     metavar="FILE",
     help="CSV, TSV, Parquet or NDJSON by its extension. Default: CSV on standard output.",
 )
-@MISSING
+@options.MISSING
 def predict(model: str, data: str, out: str, missing: str) -> None:
     """Predict the outcome for the rows of DATA with a saved fit.
 

@@ -1,9 +1,10 @@
-"""Options that several commands share, and the data table that they describe."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial, reduce
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,28 +13,21 @@ from warnings import catch_warnings, simplefilter
 import click
 from click.shell_completion import CompletionItem
 
-from rectifit.inference.sandwich import KINDS
-from rectifit.methods.stages import STAGES
-from rectifit.tables import STANDARD_STREAM, DataTable, make_table, read_frame
+from rectifit.tables import STANDARD_STREAM, read_frame
 
 __all__ = [
-    "BOOTSTRAP",
-    "COVARIANCE",
     "DATA",
-    "DATA_FILES",
     "ESTIMATE",
     "FLOOR",
-    "GAP",
     "JOBS",
     "JSON",
-    "METHOD",
     "MISSING",
-    "check_folder",
     "collect_warnings",
-    "columns_options",
-    "load_table",
-    "report_option",
-    "seconds_option",
+    "columns",
+    "report",
+    "save",
+    "target_gap",
+    "time_limit",
 ]
 
 ESTIMATE = "estimate"
@@ -55,17 +49,11 @@ def _complete_columns(context: click.Context, _: click.Parameter, typed: str) ->
     return [CompletionItem(",".join([*before, name])) for name in columns if name.startswith(last)]
 
 
-def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Names of stages; in chains, of the last stage."""
-    *before, last = typed.split("+")
-    return [CompletionItem("+".join([*before, name])) for name in STAGES if name.startswith(last)]
-
-
 def _split(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
     return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
 
 
-def check_folder(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def _check_folder(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Check before the work that the folder of an output file exists."""
     if value is not None and not Path(value).parent.is_dir():
         raise click.BadParameter(f"there is no folder {str(Path(value).parent)!r}", param=parameter)
@@ -90,23 +78,9 @@ def _read_floor(_: click.Context, __: click.Parameter, value: str | None) -> flo
 
 
 # Without click's own check of paths, so that the errors of `tables` are shown.
-DATA = click.argument("data", type=click.Path(exists=False, allow_dash=True))
-DATA_FILES = click.argument("data", type=click.Path(exists=False, allow_dash=True), nargs=-1, required=True)
+DATA = click.argument("data", type=click.Path(allow_dash=True))
 JSON = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else on standard output."
-)
-COVARIANCE = click.option(
-    "--covariance",
-    type=click.Choice(KINDS),
-    default="nonrobust",
-    show_default=True,
-    help="Standard errors: for noise of equal variance, or of any variance (HC0 to HC3).",
-)
-BOOTSTRAP = click.option(
-    "--bootstrap",
-    type=click.IntRange(min=2),
-    metavar="N",
-    help="Bootstrap standard errors, from N samples drawn with replacement.",
 )
 FLOOR = click.option(
     "--floor",
@@ -114,109 +88,63 @@ FLOOR = click.option(
     metavar="F",
     help="Fit max(F, X beta + intercept); 'estimate' also fits F. Default: 0.",
 )
-METHOD = click.option(
-    "--method",
-    default="auto",
-    show_default=True,
-    metavar="M",
-    shell_complete=_complete_method,
-    help=f"Stages joined by +; the stages are {', '.join(STAGES)}.",
-)
-GAP = click.option(
-    "--target-gap",
-    type=click.FloatRange(min=0.0),
-    metavar="G",
-    help="Prove that no fit can be better by more than this share, such as 0.01.",
-)
 JOBS = click.option("--jobs", type=int, metavar="J", help="Threads; -1 means all processors.")
 MISSING = click.option(
     "--missing",
     type=click.Choice(["refuse", "drop"]),
     default="refuse",
-    show_default=True,
     help="What to do with rows that have missing values.",
 )
+_column = partial(click.option, metavar="COL", shell_complete=_complete_columns)
+_columns = partial(click.option, metavar="A,B", callback=_split, shell_complete=_complete_columns)
 
 
-def report_option(default: str | None) -> Decorator:
+def report(default: str | None) -> Decorator:
     """--report, with a default or without."""
-    option: Decorator = click.option(
+    return click.option(
         "--report",
         type=click.Path(dir_okay=False),
         default=default,
-        show_default=default is not None,
         callback=_check_report,
         metavar="OUT.html",
         help="Write a page about the fit, with pictures.",
     )
-    return option
 
 
-def seconds_option(default: float | None, what: str) -> Decorator:
-    """--time-limit, with a default or without."""
-    limit = click.FloatRange(min=0.0, min_open=True)
-    option: Decorator = click.option(
-        "--time-limit", type=limit, default=default, show_default=default is not None, metavar="S", help=what
+def save(what: str) -> Decorator:
+    """--save, with its help."""
+    return click.option(
+        "--save", type=click.Path(dir_okay=False), callback=_check_folder, metavar="MODEL.json", help=what
     )
-    return option
 
 
-def columns_options(*, is_target_required: bool = True, with_weights: bool = True) -> Decorator:
+def time_limit(default: float | None, what: str) -> Decorator:
+    """--time-limit, with a default or without, and its help."""
+    limit = click.FloatRange(min=0.0, min_open=True)
+    return click.option("--time-limit", type=limit, default=default, metavar="S", help=what)
+
+
+def target_gap(default: float | None, what: str) -> Decorator:
+    """--target-gap, with a default or without, and its help."""
+    return click.option(
+        "--target-gap", type=click.FloatRange(min=0.0), default=default, metavar="G", help=what
+    )
+
+
+def columns(*, is_target_required: bool = True, with_weights: bool = True) -> Decorator:
     """--target, --features, --one-hot, --missing and, optionally, --weights."""
     options = [
-        click.option(
-            "--target",
-            required=is_target_required,
-            metavar="COL",
-            shell_complete=_complete_columns,
-            help="Column of the outcome.",
-        ),
-        click.option(
-            "--features",
-            metavar="A,B",
-            callback=_split,
-            shell_complete=_complete_columns,
-            help="Columns of the features. Default: all other numeric columns.",
-        ),
-        click.option(
+        _column("--target", required=is_target_required, help="Column of the outcome."),
+        _columns("--features", help="Columns of the features. Default: all other numeric columns."),
+        _columns(
             "--one-hot",
-            metavar="A,B",
-            callback=_split,
-            shell_complete=_complete_columns,
             help="Columns to encode as categories, without their first level; 'all' means every text column.",
         ),
         MISSING,
     ]
     if with_weights:
-        options.append(
-            click.option(
-                "--weights",
-                metavar="COL",
-                shell_complete=_complete_columns,
-                help="Column of non-negative sample weights.",
-            )
-        )
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-def load_table(
-    data: str,
-    target: str,
-    features: tuple[str, ...] | None,
-    one_hot: tuple[str, ...] | None,
-    missing: str,
-    weights: str | None = None,
-) -> DataTable:
-    """Read DATA and choose its columns."""
-    return make_table(
-        read_frame(data), target, features=features, one_hot=one_hot or (), missing=missing, weights=weights
-    )
+        options.append(_column("--weights", help="Column of non-negative sample weights."))
+    return lambda command: reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
 
 
 @contextmanager

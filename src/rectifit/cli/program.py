@@ -46,7 +46,7 @@ def _fail(sentence: str, status: int) -> NoReturn:
     sys.exit(status)
 
 
-@click.group(cls=Program, invoke_without_command=True)
+@click.group(cls=Program, invoke_without_command=True, context_settings={"show_default": True})
 @click.version_option(__version__, prog_name="rectifit", message="%(prog)s %(version)s")
 @click.pass_context
 def program(context: click.Context) -> None:

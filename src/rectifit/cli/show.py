@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from textwrap import fill
 from typing import Any
@@ -20,16 +20,7 @@ from rectifit.inference import Summary
 from rectifit.inference.tables import describe_covariance
 from rectifit.solution import Certificate, Solution
 
-__all__ = [
-    "make_console",
-    "print_certificate",
-    "print_facts",
-    "print_fit",
-    "print_json",
-    "print_notes",
-    "write_formula",
-    "write_report",
-]
+__all__ = ["make_console", "print_certificate", "print_fit", "print_json", "print_notes", "write_report"]
 
 # Characters per line where the output is not a terminal.
 WIDTH = 100
@@ -56,14 +47,15 @@ def print_notes(notes: Iterable[str]) -> None:
         click.echo(f"note: {note}", err=True)
 
 
-def print_fit(solution: Solution, summary: Summary, names: Sequence[str], target: str) -> None:
+def print_fit(solution: Solution, summary: Summary, target: str) -> None:
     """The table that one would publish: coefficients, how well they fit, and what is proved."""
     problem = solution.problem
     assert problem is not None
     console = make_console()
-    console.print(write_formula(solution, target), style="bold", markup=False)
-    ends = [f"({name})" for name in summary.names[len(names) :]]
-    table = _narrow(replace(summary, names=(*names, *ends)).table(), console.width)
+    console.print(_write_formula(solution, target), style="bold", markup=False)
+    p = solution.beta.size
+    names = (*summary.names[:p], *(f"({name})" for name in summary.names[p:]))
+    table = _narrow(replace(summary, names=names).table(), console.width)
     console.print(table.to_grid(min_width=min(table.widths()[0], MIN_NAME)))
     for note in summary.notes:
         console.print(f"{note}\n", style="italic", markup=False)
@@ -73,14 +65,15 @@ def print_fit(solution: Solution, summary: Summary, names: Sequence[str], target
     facts = {
         "samples": f"{summary.n_samples:,}, {summary.n_positive:,} with an outcome above {floor}",
         "active": f"{write_share(summary.share_active)} of {weight}: predicted above {floor}",
-        "R squared": _defined(summary.r_squared),
-        "sigma": _defined(summary.sigma) + freedom * bool(np.isfinite(summary.sigma)),
+        "R squared": write_number(summary.r_squared, missing="not defined"),
+        "sigma": write_number(summary.sigma, missing="not defined")
+        + freedom * bool(np.isfinite(summary.sigma)),
         "std. errors": describe_covariance(summary.covariance),
         "objective": f"{write_objective(solution.objective)} ({kind} of squared residuals)",
         "certificate": str(solution.certificate),
         "method": f"{solution.method}, {write_duration(solution.seconds)}; {solution.stopped}",
     }
-    print_facts(console, facts)
+    _print_facts(console, facts)
 
 
 def _narrow(table: Table, width: int) -> Table:
@@ -92,7 +85,7 @@ def _narrow(table: Table, width: int) -> Table:
     return table
 
 
-def write_formula(solution: Solution, target: str) -> str:
+def _write_formula(solution: Solution, target: str) -> str:
     """The fitted equation in words."""
     assert solution.problem is not None
     intercept = " + intercept" if solution.problem.fit_intercept else ""
@@ -113,12 +106,10 @@ def print_certificate(certificate: Certificate) -> None:
         f"({certificate.n_active:,}) or inactive ({certificate.n_inactive:,}) in every better fit",
         "search": f"{write_count(certificate.n_nodes, 'node')}, {write_duration(certificate.seconds)}",
     }
-    print_facts(make_console(), facts)
+    _print_facts(make_console(), facts)
 
 
-def write_report(
-    solution: Solution, summary: Summary, path: str, names: Sequence[str], target: str, data_name: str
-) -> None:
+def write_report(solution: Solution, summary: Summary, path: str, target: str, data_name: str) -> None:
     """Write the HTML report of a fit, with a comparison where there is no obstacle to it."""
     # Imported here: other commands start faster without the libraries that draw.
     from rectifit.comparison import compare_fit
@@ -127,7 +118,6 @@ def write_report(
     write_page(
         solution,
         path,
-        names=names,
         target=target,
         data_name=data_name,
         summary=summary,
@@ -135,14 +125,10 @@ def write_report(
     )
 
 
-def print_facts(console: Console, facts: Mapping[str, str]) -> None:
+def _print_facts(console: Console, facts: Mapping[str, str]) -> None:
     """Names and facts, one per line; long facts are continued below their beginning."""
     indent = max(map(len, facts)) + COLUMN_GAP
     for name, fact in facts.items():
         text = Text(fill(name.ljust(indent) + fact, console.width, subsequent_indent=" " * indent))
         text.stylize("dim", 0, indent)
         console.print(text)
-
-
-def _defined(value: float) -> str:
-    return "not defined" if np.isnan(value) else write_number(value)

@@ -80,13 +80,7 @@ class Comparison:
             Column("gap", write_share, NOTHING),
         )
         rows = tuple(
-            (
-                f"rectifit {row.name}" if row.ours else row.name,
-                row.in_sample,
-                row.cross_validated,
-                row.seconds,
-                row.gap,
-            )
+            ("rectifit " * row.ours + row.name, row.in_sample, row.cross_validated, row.seconds, row.gap)
             for row in self.ranked()
         )
         return Table("comparison", "", columns, rows, " ".join(self.left_out()))
@@ -131,10 +125,9 @@ def compare(
     >>> rows["Tobit"].skipped[:31]
     'it needs outcomes of at least 0'
     """
-    ours = [
-        Candidate(name, _Method(name, time_limit=time_limit), is_relu=True, ours=True) for name in methods
-    ]
-    candidates = [*BASELINES, *ours]
+    candidates = list(BASELINES)
+    for name in methods:
+        candidates.append(Candidate(name, _Method(name, time_limit=time_limit), is_relu=True, ours=True))
     with Progress(verbose) as progress, warnings.catch_warnings():
         # A comparison reports what a fit reached: its error shows a fit that did not converge.
         warnings.simplefilter("ignore")
@@ -142,11 +135,11 @@ def compare(
         solve(np.eye(3), np.arange(3.0))
         if certificate is None:
             certificate = certify(X, y, time_limit=time_limit, target_gap=target_gap, verbose=verbose)
-        data = _Data(X, y, _draw_folds(y.size, seed), certificate.lower_bound / y.size)
+        folds, bound = _draw_folds(y.size, seed), certificate.lower_bound / y.size
         rows = []
         for i, candidate in enumerate(candidates):
             progress.update(f"comparing, {candidate.name}", i, len(candidates))
-            rows.append(data.measure(candidate))
+            rows.append(_measure(candidate, X, y, folds, bound))
     return Comparison(tuple(rows), certificate)
 
 
@@ -196,32 +189,24 @@ class _Method(ReLURegressor):
         return self
 
 
-@dataclass(frozen=True, eq=False)
-class _Data:
-    """What every fit is measured on; `bound` is a lower bound of the in-sample error."""
-
-    X: Matrix
-    y: Vector
-    folds: PredefinedSplit | None
-    bound: float
-
-    def measure(self, candidate: Candidate) -> ComparedFit:
-        """Fit a candidate to all rows, and to all but one fold."""
-        X, y, folds = self.X, self.y, self.folds
-        outcomes = [y, *(y[train] for train, _ in folds.split())] if folds else [y]
-        obstacle = next(filter(None, map(candidate.find_obstacle, outcomes)), None)
-        if obstacle is not None:
-            return ComparedFit(candidate.name, candidate.ours, skipped=obstacle)
-        began = time.perf_counter()
-        fitted = clone(candidate.estimator).fit(X, y)
-        seconds = time.perf_counter() - began
-        in_sample = float(mean_squared_error(y, fitted.predict(X)))
-        cross_validated = None
-        if folds is not None:
-            unseen = cross_val_predict(candidate.estimator, X, y, cv=folds)
-            cross_validated = float(mean_squared_error(y, unseen))
-        gap = relative_gap(in_sample, self.bound) if candidate.is_relu else None
-        return ComparedFit(candidate.name, candidate.ours, in_sample, cross_validated, seconds, gap)
+def _measure(
+    candidate: Candidate, X: Matrix, y: Vector, folds: PredefinedSplit | None, bound: float
+) -> ComparedFit:
+    """Fit a candidate to all rows, and to all but one fold; `bound` is one of the in-sample error."""
+    outcomes = [y, *(y[train] for train, _ in folds.split())] if folds else [y]
+    obstacle = next(filter(None, map(candidate.find_obstacle, outcomes)), None)
+    if obstacle is not None:
+        return ComparedFit(candidate.name, candidate.ours, skipped=obstacle)
+    began = time.perf_counter()
+    fitted = clone(candidate.estimator).fit(X, y)
+    seconds = time.perf_counter() - began
+    in_sample = float(mean_squared_error(y, fitted.predict(X)))
+    cross_validated = None
+    if folds is not None:
+        unseen = cross_val_predict(candidate.estimator, X, y, cv=folds)
+        cross_validated = float(mean_squared_error(y, unseen))
+    gap = relative_gap(in_sample, bound) if candidate.is_relu else None
+    return ComparedFit(candidate.name, candidate.ours, in_sample, cross_validated, seconds, gap)
 
 
 def _draw_folds(n_samples: int, seed: int) -> PredefinedSplit | None:

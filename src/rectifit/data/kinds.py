@@ -11,8 +11,9 @@ from rectifit.checks import check_design, import_torch, is_tensor
 from rectifit.data.base import Data
 from rectifit.data.dask import check_dimensions, is_dask, predict_chunks
 from rectifit.data.prediction import relu
+from rectifit.dispatch import to_host
 
-__all__ = ["header_of", "like", "predict"]
+__all__ = ["header_of", "is_lazy", "like", "predict", "readable"]
 
 
 def header_of(X: Any) -> Any:
@@ -21,8 +22,18 @@ def header_of(X: Any) -> Any:
         return None
     if is_dask(X):
         check_dimensions(X, "X", 2)
-    # A dask frame without its rows knows its columns.
+    # The empty frame in _meta has the columns of the dask frame.
     return X._meta if is_dask(X) and hasattr(X, "columns") else X
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether predictions for X are computed only when they are needed, chunk by chunk."""
+    return is_dask(X)
+
+
+def readable(values: Any) -> Any:
+    """An array that `solve` can read: tensors stay on their device, other arrays are copied to the host."""
+    return values if is_tensor(values) else to_host(values)
 
 
 def predict(X: Any, beta: Vector, intercept: float = 0.0, floor: float = 0.0) -> Any:
@@ -31,8 +42,8 @@ def predict(X: Any, beta: Vector, intercept: float = 0.0, floor: float = 0.0) ->
     Parameters
     ----------
     X : array-like, SciPy sparse matrix, tensor, dask array or data frame
-        Of a tensor, the prediction is a tensor on its device; of a dask collection, a dask array, computed
-        chunk by chunk when it is asked for.
+        The prediction for a tensor is a tensor on the same device; that for a dask collection is a dask
+        array, computed chunk by chunk on demand.
     beta, intercept, floor : the fit
     """
     if is_dask(X):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from rectifit.display import Column, Table, TableView
+from rectifit.display import Column, Table
 from rectifit.experiments.figures import MIN_ERROR
 from rectifit.experiments.grid import LABELS, OURS, PAPER_METHODS, SORTING_METHODS
 from rectifit.experiments.realizable import REPRODUCED_FACTOR
@@ -56,8 +57,9 @@ def make_page(
     theory : sections that do not depend on the run
     """
     tables = {table.key: table for table in make_tables(statistics)}
-    views = {key: table.view(folded=key.startswith("realizable-")) for key, table in tables.items()}
-    folded = [view for view in views.values() if view.folded]
+    folded = [
+        replace(table, is_folded=True) for key, table in tables.items() if key.startswith("realizable-")
+    ]
     solved = Figure.from_matplotlib(figures["optimality"], SOLVED_ALT, SOLVED)
     times = Figure.from_matplotlib(figures["times"], TIMES_ALT)
     sections = [
@@ -65,20 +67,20 @@ def make_page(
             "optimality",
             "How good are the methods, really?",
             [OPTIMALITY, _describe_optimality(statistics)],
-            [solved, views["optimality"], views["excess"]],
+            [solved, tables["optimality"], tables["excess"]],
         ),
-        Section("claims", "The claims of the paper", [CLAIMS], [views["claims"]]),
+        Section("claims", "The claims of the paper", [CLAIMS], [tables["claims"]]),
         Section(
             "realizable",
             "The realizable case",
             [_describe_realizable(statistics)],
-            [views["sorting-zeros"], views["gradient-medians"]],
+            [tables["sorting-zeros"], tables["gradient-medians"]],
         ),
         *(_measures_section(size.p, figures[f"measures-p{size.p}"]) for size in statistics.sizes),
-        Section("times", "Running time", (), [times, views["seconds"]]),
+        Section("times", "Running time", (), [times, tables["seconds"]]),
         *theory,
         Section("tables", f"The {len(folded)} tables", [TABLES], folded),
-        Section("machine", "What it was run on", (), [_view_machines(machines)]),
+        Section("machine", "What it was run on", (), [_tabulate_machines(machines)]),
     ]
     return Page(TITLE, LEAD, sections, _facts(statistics))
 
@@ -133,8 +135,8 @@ def _measures_section(p: int, figure: Any) -> Section:
     )
 
 
-def _view_machines(machines: Sequence[Mapping[str, Any]]) -> TableView:
+def _tabulate_machines(machines: Sequence[Mapping[str, Any]]) -> Table:
     names = machines[0] if machines else ()
     columns = (Column(""), *(Column(f"machine {number}") for number in range(len(machines))))
     rows = tuple((name, *(str(machine.get(name, "")) for machine in machines)) for name in names)
-    return Table("machines", "", columns, rows).view()
+    return Table("machines", "", columns, rows)

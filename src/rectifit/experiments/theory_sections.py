@@ -46,9 +46,9 @@ def theory_sections(
     """Three sections: the reduction, the ratio and the erratum."""
     figure = Figure.from_matplotlib(draw_erratum(erratum), ERRATUM_ALT)
     return [
-        Section("reduction", "NP-hardness at work", [REDUCTION], [_subset_sum_table(subset_sums).view()]),
-        Section("ratio", "How large does n/k get?", [RATIO], [_ratio_table(ratios).view()]),
-        Section("erratum", "An erratum", [ERRATUM], [figure, _asymptotics_table(asymptotics).view()]),
+        Section("reduction", "NP-hardness at work", [REDUCTION], [_subset_sum_table(subset_sums)]),
+        Section("ratio", "How large does n/k get?", [RATIO], [_ratio_table(ratios)]),
+        Section("erratum", "An erratum", [ERRATUM], [figure, _asymptotics_table(asymptotics)]),
     ]
 
 

@@ -1,7 +1,7 @@
 """Standard errors, intervals and marginal effects of a fit.
 
 The model is the paper's, y = max(f, x'beta + b) + noise, with noise of mean zero added after the rectifier:
-y may lie below the floor f, which is 0 unless asked for. It is NOT a Tobit model, in which noise is added
+y may lie below the floor f, which is 0 by default. It is NOT a Tobit model, in which noise is added
 before the rectifier; there least squares itself is biased, and so are these intervals.
 
 What they rest on. Where u = x'beta + b is not exactly at the floor, the fitted value has the derivative (x,
@@ -30,7 +30,7 @@ model both agree.
 
 Weights are inverse variances up to a factor, as in weighted least squares; for standard errors, a row of
 weight 2 is one observation and not two. With a ridge the bread is (X_A' W X_A + alpha D)^-1, the degrees of
-freedom are the rows less the trace of the hat matrix, and the intervals are about the mean of the penalised
+freedom are the rows minus the trace of the hat matrix, and the intervals are about the mean of the penalised
 estimate: its bias is not in them. An estimated floor is the mean of the rows at it and independent of the
 coefficients, with their variance over their number. Intervals are normal ones, for many rows.
 """

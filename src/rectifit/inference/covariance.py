@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Event
 from typing import Any
@@ -12,12 +12,12 @@ import numpy as np
 from rectifit._typing import Matrix, Vector
 from rectifit.checks import check_count, check_random_state
 from rectifit.fit import Fit
-from rectifit.inference.sandwich import KINDS, coefficient_block, mean_block
-from rectifit.inference.sums import FitMoments, data_of, read_moments
+from rectifit.inference.sandwich import KINDS, sandwich
+from rectifit.inference.sums import FitMoments, data_of, list_estimates, read_moments
 from rectifit.methods.estimate_floor import FloorPoint, descend, fit_coefficients
 from rectifit.parallel import count_threads, map_ordered
 
-__all__ = ["Covariance", "estimate_covariance", "estimate_with_sums"]
+__all__ = ["Covariance", "estimate_covariance"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,9 @@ class Covariance:
     kind : "nonrobust", "HC0", "HC1", "HC2", "HC3" or "bootstrap"
     sigma : standard deviation of the noise of a row of weight 1, from the active rows
     sigma_floor : the same from the rows at the floor
-    df : active rows less coefficients, the degrees of freedom of sigma
+    df : active rows minus coefficients, the degrees of freedom of sigma
     n_active, n_floor : rows that have weight, above the floor and at it
+    moments : the sums over rows that all of this comes from
     notes : what a reader must know, sentences
     """
 
@@ -43,6 +44,7 @@ class Covariance:
     df: float
     n_active: int
     n_floor: int
+    moments: FitMoments = field(repr=False)
     notes: tuple[str, ...] = ()
 
     @property
@@ -68,8 +70,9 @@ def estimate_covariance(
     kind : {"nonrobust", "HC0", "HC1", "HC2", "HC3"}
         Least squares on the active rows with noise of one variance, or the sandwich for any.
     bootstrap : int, optional
-        Draw the rows so many times instead, and fit each draw by the iterative method from the solution: it
-        follows that minimum and does not look for others. Not for data that is read in passes.
+        Instead, draw the rows with replacement this many times, and fit each draw by the iterative method,
+        started from the solution: it follows this minimum and does not search for others. Not available for
+        data that is read in passes.
     random_state : int, numpy Generator or RandomState, optional
     n_jobs : int, optional
         Threads of the bootstrap; -1: all processors. The result does not depend on it.
@@ -82,30 +85,22 @@ def estimate_covariance(
     >>> covariance.n_active, covariance.df, round(covariance.sigma, 4)
     (3, 1.0, 0.8165)
     """
-    return estimate_with_sums(solution, kind, bootstrap, random_state, n_jobs)[0]
-
-
-def estimate_with_sums(
-    solution: Fit,
-    kind: str,
-    bootstrap: int | None = None,
-    random_state: Any = None,
-    n_jobs: int | None = None,
-) -> tuple[Covariance, FitMoments]:
-    """The covariance, and the sums over rows that it was made from."""
     problem = data_of(solution)
     if kind not in KINDS:
         raise ValueError(f"covariance is {kind!r}; it must be one of {', '.join(map(repr, KINDS))}")
     if bootstrap is not None and kind != "nonrobust":
-        raise ValueError(f"covariance is {kind!r} with bootstrap={bootstrap}; only one of them can be had")
+        raise ValueError(f"covariance is {kind!r} with bootstrap={bootstrap}; use only one of them")
     if bootstrap is not None:
         problem.loaded(f"bootstrap is {bootstrap!r}")
     sides = read_moments(solution)
     n_active, n_floor = sides.above.n_rows, sides.below.n_rows
-    main = coefficient_block(sides.above, problem.alpha, kind, partial(sides.meat, True))
+    none = "no row is active: no standard errors"
+    main = sandwich(sides.above, problem.alpha, kind, partial(sides.meat, True), "active rows", none)
     notes, matrix = list(main.notes), main.matrix
     if solution.floor_is_estimated:
-        base = mean_block(sides.below, kind, partial(sides.meat, False))
+        # The floor is the weighted mean of the outcomes of these rows.
+        none = "no row is at the floor, which is not determined"
+        base = sandwich(sides.below, 0.0, kind, partial(sides.meat, False), "rows at the floor", none)
         notes += base.notes
         q = len(matrix)
         matrix = np.pad(matrix, (0, 1))
@@ -124,8 +119,7 @@ def estimate_with_sums(
             f"{sides.n_kinks} {rows} exactly at the kink and {verb} not counted as active; "
             "it does not matter if there are many others"
         )
-    found = Covariance(matrix, kind, main.sigma, sigma_floor, main.df, n_active, n_floor, tuple(notes))
-    return found, sides
+    return Covariance(matrix, kind, main.sigma, sigma_floor, main.df, n_active, n_floor, sides, tuple(notes))
 
 
 def _draw(solution: Fit, n_replicates: int, random_state: Any, n_threads: int) -> Matrix:
@@ -141,8 +135,7 @@ def _draw(solution: Fit, n_replicates: int, random_state: Any, n_threads: int) -
         sample = replace(problem, data=problem.loaded().reweighted(weights), _shifted={})
         start = FloorPoint.at(sample, solution.beta, solution.intercept, solution.floor)
         fitted = (descend if solution.floor_is_estimated else fit_coefficients)(sample, start)
-        tail = [fitted.intercept] * problem.fit_intercept + [fitted.floor] * solution.floor_is_estimated
-        return np.append(fitted.beta, tail)
+        return np.array(list_estimates(solution, fitted.beta, fitted.intercept, fitted.floor))
 
     estimates = np.array(list(map_ordered(refit, seeds, n_threads, Event())))
     return np.atleast_2d(np.cov(estimates, rowvar=False))

@@ -20,9 +20,9 @@ import numpy as np
 from rectifit._typing import Vector
 from rectifit.checks import check_number
 from rectifit.fit import Fit
-from rectifit.inference.covariance import estimate_with_sums
+from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.summary import feature_names
-from rectifit.inference.sums import FitMoments, data_of
+from rectifit.inference.sums import FitMoments, list_estimates
 from rectifit.inference.tables import MarginalEffects
 
 __all__ = ["marginal_effects"]
@@ -35,9 +35,7 @@ def marginal_effects(
     covariance: str = "nonrobust",
     level: float = 0.95,
     names: Sequence[str] | None = None,
-    bootstrap: int | None = None,
-    random_state: Any = None,
-    n_jobs: int | None = None,
+    **draws: Any,
 ) -> MarginalEffects:
     """By how much E[y | x] changes per unit of a column.
 
@@ -47,7 +45,8 @@ def marginal_effects(
         With its data.
     at : {"average", "means"}
         Averaged over the rows, with their weights, or at the weighted means of the columns.
-    covariance, level, names, bootstrap, random_state, n_jobs : as in `summarise`
+    covariance, level, names : as in `summarise`
+    **draws : bootstrap, random_state and n_jobs, as in `estimate_covariance`
 
     Examples
     --------
@@ -56,15 +55,14 @@ def marginal_effects(
     >>> marginal_effects(solution).coefficient.round(6).tolist()
     [1.5]
     """
-    problem = data_of(solution)
     if at not in ("average", "means"):
         raise ValueError(f"at is {at!r}; it must be 'average' or 'means'")
-    found, sides = estimate_with_sums(solution, covariance, bootstrap, random_state, n_jobs)
-    p, active, notes = problem.n_features, sides.share_active, found.notes
+    found = estimate_covariance(solution, covariance, **draws)
+    p, sides, notes = solution.beta.size, found.moments, found.notes
     slopes = np.eye(p, len(found.matrix))
     if at == "average":
-        factor = active
-        slopes = active * slopes + np.outer(solution.beta, _share_slopes(solution, sides))
+        factor = sides.share_active
+        slopes = factor * slopes + np.outer(solution.beta, _share_slopes(solution, sides))
     else:
         # The mean of u is u at the means.
         factor = float(sides.mean_u > 0.0)
@@ -80,15 +78,12 @@ def marginal_effects(
         covariance=found.kind,
         notes=notes,
         at=at,
-        share_active=active,
+        share_active=sides.share_active,
     )
 
 
 def _share_slopes(solution: Fit, sides: FitMoments) -> Vector:
     """Derivative of the share of active rows in all estimates, with a normal kernel of the usual width."""
-    problem = data_of(solution)
     width = 1.06 * sides.std_u * sides.n_effective**-0.2
-    if width == 0.0:
-        return np.zeros(problem.n_features + problem.fit_intercept + solution.floor_is_estimated)
-    *slopes, near = sides.density(width)
-    return np.array([*slopes, *[near] * problem.fit_intercept, *[-near] * solution.floor_is_estimated])
+    *slopes, near = sides.density(width) if width > 0.0 else np.zeros(solution.beta.size + 1)
+    return np.array(list_estimates(solution, slopes, near, -near))

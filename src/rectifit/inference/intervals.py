@@ -2,16 +2,16 @@
 
 The mean m = max(f, u) lies between max(f - z s_f, u - z s_u) and max(f + z s_f, u + z s_u), with s_u the
 standard error of u = x'beta + b and s_f that of the floor, 0 if it is known. The noise reaches z sigma to
-either side. Both are put together by the rule of Pythagoras, for each side apart:
+either side. Both are combined as independent errors, for each side separately:
 
-    upper end = m + sqrt((upper end of the mean - m)^2 + (z sigma)^2),     lower end alike.
+    upper end = m + sqrt((upper end of the mean - m)^2 + (z sigma)^2),     and likewise for the lower end.
 
 For u well above the floor that is the interval of least squares, u +- z sqrt(s_u^2 + sigma^2). For u well
 below, it is f +- z sigma_floor: the mean is the floor and nothing about the slope matters. sigma comes from
 the side on which u is, since noise at the floor is often smaller.
 
-Noise is added after the rectifier, so a lower end may be below the floor. But where no training outcome is
-below the floor, noise does not go there, and lower ends are not below it.
+Noise is added after the rectifier, so a lower end may be below the floor. But if no training outcome is below
+the floor, no lower end is below it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rectifit._typing import Vector
 from rectifit.checks import check_design, check_number
 from rectifit.data.kinds import predict
 from rectifit.fit import Fit
-from rectifit.inference.covariance import estimate_with_sums
+from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.sums import data_of
 from rectifit.inference.tables import quantile
 
@@ -52,7 +52,7 @@ def prediction_interval(
         New rows.
     level : float, default=0.95
     covariance : {"nonrobust", "HC0", "HC1", "HC2", "HC3"}
-        Of the coefficients; the noise of the new outcome is of the estimated sigma in any case.
+        Kind of the covariance of the coefficients; the noise of a new outcome always has the estimated sigma.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def prediction_interval(
     """
     problem = data_of(solution)
     z = quantile(check_number(level, "level", above=0.0, below=1.0))
-    found, sides = estimate_with_sums(solution, covariance)
+    found = estimate_covariance(solution, covariance)
     mean = predict(X, solution.beta, solution.intercept, solution.floor)
     table = check_design(X)
     u = np.asarray(table @ solution.beta + solution.intercept)
@@ -85,6 +85,6 @@ def prediction_interval(
     upper = np.maximum(u + reach, solution.floor + floor_reach)
     lower = np.maximum(u - reach, solution.floor - floor_reach)
     low, high = mean - np.hypot(mean - lower, noise), mean + np.hypot(upper - mean, noise)
-    if sides.least >= 0.0:
+    if found.moments.least >= 0.0:
         low = np.maximum(low, solution.floor)
     return PredictionInterval(mean, low, high)

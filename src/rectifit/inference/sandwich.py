@@ -1,6 +1,6 @@
 """Least squares on some rows, and the covariance of its coefficients, from sums over these rows.
 
-With rows z_i, scaled by the roots of their weights, residuals e_i scaled alike, G = sum z z' and a penalty P,
+With rows z_i and residuals e_i, both scaled by the roots of the weights, G = sum z z' and a penalty P,
 
     bread = (G + P)^-1,    h_i = z_i' bread z_i,    df = n - trace(bread G),    sigma^2 = sum e^2 / df,
 
@@ -24,7 +24,7 @@ import numpy as np
 from rectifit._typing import Matrix, Vector
 from rectifit.tolerances import CONSTANT_COLUMN_TOL, FREEDOM_TOL, GRAM_RANK_TOL, UNSEEN_TOL
 
-__all__ = ["KINDS", "Block", "Meat", "Moments", "Standard", "coefficient_block", "mean_block"]
+__all__ = ["KINDS", "Block", "Meat", "Moments", "Standard", "sandwich"]
 
 KINDS = ("nonrobust", "HC0", "HC1", "HC2", "HC3")
 # omega = 1 / (1 - h)^(2 power).
@@ -117,33 +117,21 @@ class Meat:
 Weigh = Callable[[Standard, Matrix, float], Meat]
 
 
-def coefficient_block(rows: Moments, alpha: float, kind: str, weigh: Weigh) -> Block:
-    """Of (beta, intercept), from the active rows."""
-    q = rows.mean.size + rows.has_intercept
-    if rows.n_rows == 0:
-        return Block(np.full((q, q), np.nan), 0.0, np.nan, ("no row is active: no standard errors",))
-    return _sandwich(rows, alpha, kind, weigh, "active rows")
+def sandwich(rows: Moments, alpha: float, kind: str, weigh: Weigh, what: str, none: str) -> Block:
+    """The covariance of coefficients that come from some rows; notes call the rows `what`.
 
-
-def mean_block(rows: Moments, kind: str, weigh: Weigh) -> Block:
-    """Of a weighted mean of outcomes: the floor, from the rows at it."""
-    if rows.n_rows == 0:
-        note = "no row is at the floor, which is not determined"
-        return Block(np.full((1, 1), np.nan), 0.0, np.nan, (note,))
-    return _sandwich(rows, 0.0, kind, weigh, "rows at the floor")
-
-
-def _sandwich(rows: Moments, alpha: float, kind: str, weigh: Weigh, what: str) -> Block:
-    """The covariance of the coefficients of some rows."""
-    standard, n = rows.standard(), rows.n_rows
-    T, p = standard.coefficients(), standard.size.size
+    `none` is the note if there are no rows.
+    """
+    p, n = rows.mean.size, rows.n_rows
+    if n == 0:
+        return Block(np.full((p + rows.has_intercept,) * 2, np.nan), 0.0, np.nan, (none,))
+    standard = rows.standard()
+    T = standard.coefficients()
     G = np.diag(np.full(len(T), rows.weight))
     G[:p, :p] = rows.gram / np.outer(standard.size, standard.size)
     penalty = np.append(alpha / np.square(standard.size * standard.unit), np.zeros(len(T) - p))
     values, V = np.linalg.eigh(G + np.diag(penalty))
-    kept = (
-        values > GRAM_RANK_TOL * values.max() if values.max() > 0.0 else np.zeros(values.size, dtype=np.bool_)
-    )
+    kept = values > GRAM_RANK_TOL * max(values.max(), 0.0)
     bread = (V[:, kept] / values[kept]) @ V[:, kept].T
     used = float(np.sum(bread * G)) if penalty.any() else float(np.count_nonzero(kept))
     df = n - used

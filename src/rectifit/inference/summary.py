@@ -10,8 +10,8 @@ import numpy as np
 from rectifit.checks import check_number
 from rectifit.fit import Fit
 from rectifit.formatting import write_number
-from rectifit.inference.covariance import estimate_with_sums
-from rectifit.inference.sums import data_of
+from rectifit.inference.covariance import estimate_covariance
+from rectifit.inference.sums import list_estimates
 from rectifit.inference.tables import Summary
 
 __all__ = ["feature_names", "summarise"]
@@ -27,8 +27,7 @@ def summarise(
     level: float = 0.95,
     names: Sequence[str] | None = None,
     bootstrap: int | None = None,
-    random_state: Any = None,
-    n_jobs: int | None = None,
+    **draws: Any,
 ) -> Summary:
     """Coefficients with standard errors and intervals, and what is known about the fit.
 
@@ -41,8 +40,10 @@ def summarise(
     level : float, default=0.95
         Probability that an interval covers the true coefficient.
     names : sequence of str, optional
-        Of the columns of X; default: x0, x1, ...
-    bootstrap, random_state, n_jobs : as in `estimate_covariance`
+        Names of the columns of X; default: x0, x1, ...
+    bootstrap : int, optional
+        Number of draws, as in `estimate_covariance`.
+    **draws : random_state and n_jobs, as in `estimate_covariance`
 
     Examples
     --------
@@ -55,14 +56,12 @@ def summarise(
     >>> bool(summary.low[0] < 1.0 < summary.high[0]), round(summary.share_active, 2)
     (True, 0.59)
     """
-    problem = data_of(solution)
     level = check_number(level, "level", above=0.0, below=1.0)
-    found, sides = estimate_with_sums(solution, covariance, bootstrap, random_state, n_jobs)
-    tail = [solution.intercept] * problem.fit_intercept + [solution.floor] * solution.floor_is_estimated
-    ends = ["intercept"] * problem.fit_intercept + ["floor"] * solution.floor_is_estimated
+    found = estimate_covariance(solution, covariance, bootstrap=bootstrap, **draws)
+    sides = found.moments
     return Summary(
-        names=(*feature_names(names, problem.n_features), *ends),
-        coefficient=np.append(solution.beta, tail),
+        names=tuple(list_estimates(solution, feature_names(names, solution.beta.size), "intercept", "floor")),
+        coefficient=np.array(list_estimates(solution, solution.beta, solution.intercept, solution.floor)),
         std_error=found.std_error,
         level=level,
         covariance=found.kind if bootstrap is None else f"bootstrap, {bootstrap} draws",

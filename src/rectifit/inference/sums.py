@@ -3,14 +3,16 @@
 A first pass finds sizes, a second one the moments of the rows above the floor and at it; HC0 to HC3 and the
 slope of the share of active rows need one more each. Nothing grows with the number of rows.
 
-The floor is 0 here: outcomes and intercept are taken less the floor of the solution. Columns of X are divided
-by powers of two, which is exact, so that their squares are representable.
+The floor is 0 here: the floor of the solution is subtracted from outcomes and intercept. Columns of X are
+divided by powers of two, which is exact, so that their squares are representable.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from operator import add
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,7 +24,9 @@ from rectifit.fit import Fit
 from rectifit.inference.sandwich import Meat, Moments, Standard
 from rectifit.tolerances import FREEDOM_TOL, ZERO_U_TOL
 
-__all__ = ["FitMoments", "data_of", "read_moments"]
+__all__ = ["FitMoments", "data_of", "list_estimates", "read_moments"]
+
+T = TypeVar("T")
 
 
 def data_of(solution: Fit) -> Problem:
@@ -34,6 +38,12 @@ def data_of(solution: Fit) -> Problem:
     return solution.problem
 
 
+def list_estimates(solution: Fit, coefficients: Iterable[T], intercept: T, floor: T) -> list[T]:
+    """One entry per estimate: the coefficients, the intercept if there is one, the floor if estimated."""
+    ends = [intercept] * data_of(solution).fit_intercept + [floor] * solution.floor_is_estimated
+    return [*coefficients, *ends]
+
+
 @dataclass(frozen=True, eq=False)
 class FitMoments:
     """Sums over the rows that have weight, above the floor and at it.
@@ -43,8 +53,8 @@ class FitMoments:
     above, below : moments of X and residuals on either side; of those at the floor, without X
     n_kinks : rows exactly at the kink, not counted as active; 0 where nothing is active
     n_positive : outcomes above the floor
-    least : the least outcome less the floor; 0 where that is only rounding
-    mean_u : weighted mean of u less the floor
+    least : smallest outcome minus the floor; 0 if the difference is only rounding
+    mean_u : weighted mean of u minus the floor
     std_u : weighted standard deviation of u
     spread_y : weighted sum of squares of y about its mean
     n_effective : (sum w)^2 / sum w^2
@@ -74,7 +84,8 @@ class FitMoments:
 
     def meat(self, is_above: bool, standard: Standard, bread: Matrix, power: float) -> Meat:
         """sum of omega e^2 z z' with omega = 1 / (1 - h)^(2 power), on one side."""
-        return self._data.reduce(_MeatTask(self._line, is_above, standard, bread, power))
+        meat: Meat = self._data.reduce(_MeatTask(self._line, is_above, standard, bread, power))
+        return meat
 
     def density(self, width: float) -> Vector:
         """Weighted mean of k(u) (x, 1) with a normal density k of that width."""
@@ -121,8 +132,21 @@ class _Line:
         return X, u, y, piece.xp.ones_like(u) if piece.w is None else piece.to_float64(piece.w)
 
     def residual(self, u: Any, y: Any) -> Any:
-        """The outcome less its fit."""
+        """Residual = outcome - fit."""
         return y - u * (u > 0.0)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A summary of a block, merged from those of its pieces."""
+
+    line: _Line
+
+    def __call__(self, block: Block) -> Any:
+        return merge_all(map(self.of_piece, block.pieces()))
+
+    def of_piece(self, piece: Block) -> Any:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -148,13 +172,8 @@ class _Extents:
 
 
 @dataclass(frozen=True)
-class _ExtentsTask:
-    line: _Line
-
-    def __call__(self, block: Block) -> _Extents:
-        return merge_all(map(self._find, block.pieces()))
-
-    def _find(self, piece: Block) -> _Extents:
+class _ExtentsTask(_Task):
+    def of_piece(self, piece: Block) -> _Extents:
         xp = piece.xp
         X, u, y, w = self.line.at(piece)
         # Rows without weight have no outcome that counts.
@@ -170,8 +189,9 @@ class _ExtentsTask:
         )
 
 
-@dataclass(frozen=True)
-class _Split:
+class _Split(NamedTuple):
+    """Moments of the rows above the floor and at it, and sums over all rows."""
+
     above: Moments
     below: Moments
     n_kinks: int
@@ -181,29 +201,18 @@ class _Split:
     weights: float
 
     def merge(self, other: _Split) -> _Split:
-        return _Split(
-            self.above.merge(other.above),
-            self.below.merge(other.below),
-            self.n_kinks + other.n_kinks,
-            self.n_positive + other.n_positive,
-            self.spread_y + other.spread_y,
-            self.spread_u + other.spread_u,
-            self.weights + other.weights,
-        )
+        sums = map(add, self[2:], other[2:])
+        return _Split(self.above.merge(other.above), self.below.merge(other.below), *sums)
 
 
 @dataclass(frozen=True)
-class _SplitTask:
-    line: _Line
+class _SplitTask(_Task):
     unit: Vector
     fit_intercept: bool
     mean_y: float
     mean_u: float
 
-    def __call__(self, block: Block) -> _Split:
-        return merge_all(map(self._split, block.pieces()))
-
-    def _split(self, piece: Block) -> _Split:
+    def of_piece(self, piece: Block) -> _Split:
         X, u, y, w = self.line.at(piece)
         above, weighted = u > self.line.zero, w > 0.0
         kinks = weighted & ~above & (u >= -self.line.zero)
@@ -239,27 +248,21 @@ class _SplitTask:
 
 
 @dataclass(frozen=True)
-class _MeatTask:
-    line: _Line
+class _MeatTask(_Task):
     is_above: bool
     standard: Standard
     bread: Matrix
     power: float
 
-    def __call__(self, block: Block) -> Meat:
-        return merge_all(map(self._meat, block.pieces()))
-
-    def _meat(self, piece: Block) -> Meat:
+    def of_piece(self, piece: Block) -> Meat:
         xp, standard = piece.xp, self.standard
         X, u, y, w = self.line.at(piece)
         chosen = (w > 0.0) & ((u > self.line.zero) == self.is_above)
         X = X[chosen][:, : standard.size.size] * piece.to_float64(1.0 / standard.unit)
         X = (X - piece.to_float64(standard.mean)) * piece.to_float64(1.0 / standard.size)
         rows = replace(piece, X=X, y=self.line.residual(u, y)[chosen], w=w[chosen])
-        Z, e = (
-            rows.columns(np.ones(len(self.bread)), standard.has_intercept, rows.workspace()),
-            rows.outcomes(),
-        )
+        Z = rows.columns(np.ones(len(self.bread)), standard.has_intercept, rows.workspace())
+        e = rows.outcomes()
         free = 1.0 - xp.vecdot(Z @ piece.to_float64(self.bread), Z)
         n_alone = 0
         if self.power > 0.0:
@@ -269,14 +272,10 @@ class _MeatTask:
 
 
 @dataclass(frozen=True)
-class _DensityTask:
-    line: _Line
+class _DensityTask(_Task):
     width: float
 
-    def __call__(self, block: Block) -> Total:
-        return merge_all(map(self._sum, block.pieces()))
-
-    def _sum(self, piece: Block) -> Total:
+    def of_piece(self, piece: Block) -> Total:
         X, u, _, w = self.line.at(piece)
         near = w * piece.xp.exp(-0.5 * (u / self.width) ** 2) / (self.width * np.sqrt(2.0 * np.pi))
         return Total(np.append(piece.to_numpy(near @ X), float(piece.xp.sum(near))))

@@ -90,10 +90,13 @@ class Estimates:
             Column(f"{write_level(self.level)} from", write),
             Column("to", write),
         )
-        numbers = (self.coefficient, self.std_error, self.z, self.p_value, self.low, self.high)
-        rows = tuple(zip(self.names, *(column.tolist() for column in numbers), strict=True))
         note = f"Standard errors: {describe_covariance(self.covariance)}."
-        return Table("estimates", "", columns, rows, note)
+        return Table("estimates", "", columns, self._cells(), note)
+
+    def _cells(self) -> tuple[tuple[str, *tuple[float, ...]], ...]:
+        """The name of each estimate, followed by its numbers."""
+        numbers = (self.coefficient, self.std_error, self.z, self.p_value, self.low, self.high)
+        return tuple(zip(self.names, *(column.tolist() for column in numbers), strict=True))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with None for NaN."""
@@ -106,10 +109,9 @@ class Estimates:
         titles = (heading, "std err", "z", "P>|z|", f"[{write_number(tail)}", f"{write_number(1.0 - tail)}]")
         width = max([9, *map(len, self.names)])
         lines = [" " * width + "".join(f"{title:>12}" for title in titles)]
-        columns = (self.coefficient, self.std_error, self.z, self.p_value, self.low, self.high)
         ratio = "{:.3f}".format
         writers = (write_estimate, write_estimate, ratio, ratio, write_estimate, write_estimate)
-        for name, *row in zip(self.names, *columns, strict=True):
+        for name, *row in self._cells():
             cells = [write(value) for write, value in zip(writers, row, strict=True)]
             lines.append(f"{name:<{width}}" + "".join(f"{cell:>12}" for cell in cells))
         return lines

@@ -10,7 +10,7 @@ from rectifit._typing import Mask, Vector
 from rectifit.comparison import Comparison, find_obstacle
 from rectifit.data.problem import Problem
 from rectifit.inference import Summary
-from rectifit.solution import Certificate, Solution
+from rectifit.solution import Solution
 from rectifit.surrogate.rows_engine import RowsEngine
 
 __all__ = ["Points", "ReportData", "SplitPath", "collect"]
@@ -72,27 +72,21 @@ class ReportData:
     Attributes
     ----------
     target, data_name : names of the outcome and of the data
-    n_variables, fit_intercept, alpha, is_weighted : what was fitted
-    summary, stopped, certificate : the fit, why its search stopped, and what is proved
+    problem, solution, summary : what was fitted, the fit, and its estimates
     points, path : for the figures
-    n_drawn, n_rows : the figures are drawn from so many of all rows
+    n_drawn : number of rows in the figures
     comparison : with other ways to fit, or None
     obstacle : why there is no comparison, if there is a reason
     """
 
     target: str
     data_name: str
-    n_variables: int
-    fit_intercept: bool
-    alpha: float
-    is_weighted: bool
+    problem: Problem
+    solution: Solution
     summary: Summary
-    stopped: str
-    certificate: Certificate
     points: Points
     path: SplitPath
     n_drawn: int
-    n_rows: int
     comparison: Comparison | None
     obstacle: str | None
 
@@ -112,17 +106,12 @@ def collect(
     return ReportData(
         target=target,
         data_name=data_name,
-        n_variables=solution.beta.size,
-        fit_intercept=problem.fit_intercept,
-        alpha=problem.alpha,
-        is_weighted=problem.is_weighted,
+        problem=problem,
+        solution=solution,
         summary=summary,
-        stopped=str(solution.stopped),
-        certificate=solution.certificate,
         points=_choose_points(solution, drawn),
         path=_follow_splits(solution, drawn),
         n_drawn=drawn.n_samples,
-        n_rows=problem.n_samples,
         comparison=comparison,
         obstacle=find_obstacle(solution) if comparison is None else None,
     )

@@ -28,8 +28,7 @@ def draw_hinge(points: Points, target: str) -> Any:
         at = np.unique(np.clip([low - pad, points.floor, high + pad], low - pad, high + pad))
         axis.plot(at, np.maximum(at, points.floor), color=VERMILION, linewidth=2.2, label="fit")
         axis.axvline(points.floor, color=GREY, linewidth=1.0, linestyle="--")
-        axis.set_xlabel("linear part of the fit")
-        axis.set_ylabel(target)
+        axis.set(xlabel="linear part of the fit", ylabel=target)
         axis.legend(frameon=False, loc="upper left")
     return figure
 
@@ -41,18 +40,14 @@ def draw_fitted(points: Points, target: str) -> Any:
         axis.scatter(points.fitted, points.y, color=BLUE, **DOTS)
         ends = [float(points.fitted.min()), float(points.fitted.max())]
         axis.plot(ends, ends, color=VERMILION, linewidth=1.4)
-        axis.set_xlabel(f"fitted {target}")
-        axis.set_ylabel(f"observed {target}")
+        axis.set(xlabel=f"fitted {target}", ylabel=f"observed {target}")
     return figure
 
 
 def draw_residuals(points: Points, target: str) -> Any:
     """Residuals against fitted values, and their histogram, by the side of the floor."""
     fitted, residuals, is_above = points.fitted, points.residuals, points.is_above
-    sides = (
-        (is_above, "predicted above the floor", BLUE),
-        (~is_above, "predicted at the floor", AMBER),
-    )
+    sides = ((is_above, "predicted above the floor", BLUE), (~is_above, "predicted at the floor", AMBER))
     with style() as plt:
         figure, (left, right) = plt.subplots(1, 2, figsize=WIDE_SIZE, layout="constrained")
         bins = np.histogram_bin_edges(residuals, bins=N_BINS)
@@ -61,10 +56,8 @@ def draw_residuals(points: Points, target: str) -> Any:
             if side.any():
                 right.hist(residuals[side], bins=bins, color=colour, alpha=0.55, label=label)
         left.axhline(0.0, color=VERMILION, linewidth=1.4)
-        left.set_xlabel(f"fitted {target}")
-        left.set_ylabel("residual")
-        right.set_xlabel("residual")
-        right.set_ylabel("observations")
+        left.set(xlabel=f"fitted {target}", ylabel="residual")
+        right.set(xlabel="residual", ylabel="observations")
         right.legend(frameon=False)
     return figure
 
@@ -80,8 +73,10 @@ def draw_path(path: SplitPath) -> Any:
         for values, colour, label in lines:
             axis.plot(path.shares, values, color=colour, marker="o", markersize=3, label=label)
         axis.axhline(path.reached, color=VERMILION, linewidth=1.4, label="this fit")
-        axis.set_xlabel("guess: the largest outcomes, in % of those above the floor")
-        axis.set_ylabel("sum of squared errors")
+        axis.set(
+            xlabel="guess: the largest outcomes, in % of those above the floor",
+            ylabel="sum of squared errors",
+        )
         axis.legend(frameon=False)
     return figure
 
@@ -100,8 +95,7 @@ def draw_proof(history: tuple[tuple[float, float, float], ...]) -> Any:
         )
         axis.step(times, objectives, where="post", color=VERMILION, linewidth=1.8, label="best fit so far")
         axis.step(times, bounds, where="post", color=GREEN, linewidth=1.8, label="proved lower bound")
-        axis.set_xlabel("seconds")
-        axis.set_ylabel("sum of squared errors")
+        axis.set(xlabel="seconds", ylabel="sum of squared errors")
         axis.set_ylim(bottom=0.0)
         axis.legend(frameon=False)
     return figure

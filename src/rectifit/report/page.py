@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from rectifit.report.sections import make_sections
 from rectifit.solution import Certificate, Solution
 from rectifit.web import Page
 
-__all__ = ["make_report", "render", "write_report"]
+__all__ = ["render", "write_report"]
 
 # A larger gap proves next to nothing.
 MAX_MEANINGFUL_GAP = 0.9
@@ -41,7 +40,7 @@ def write_report(
         With its data.
     path : path of the HTML file
     names : sequence of str, optional
-        Of the columns of X.
+        Names of the columns of X.
     target : str, default="y"
         Name of the outcome.
     data_name : str, optional
@@ -51,39 +50,19 @@ def write_report(
     summary : Summary, optional
         The summary of the fit, if it is known already, instead of names and covariance.
     comparison : Comparison, optional
-        Of `comparison.compare`, for a section on other ways to fit the same data.
+        The result of `comparison.compare`, for a section on other ways to fit the same data.
     """
-    page = make_report(
-        solution,
-        names=names,
-        target=target,
-        data_name=data_name,
-        covariance=covariance,
-        summary=summary,
-        comparison=comparison,
-    )
-    page.write(Path(path))
-
-
-def make_report(
-    solution: Solution,
-    *,
-    names: Sequence[str] | None = None,
-    covariance: str = "nonrobust",
-    summary: Summary | None = None,
-    **contents: Any,
-) -> Page:
-    """The page of a fit; arguments as of `write_report`."""
     if summary is None:
         summary = summarise(solution, names=names, covariance=covariance)
-    return render(collect(solution, summary, **contents))
+    data = collect(solution, summary, target=target, data_name=data_name, comparison=comparison)
+    render(data).write(Path(path))
 
 
 def render(data: ReportData) -> Page:
     """The page that shows these numbers."""
     summary = data.summary
     where = f" in {data.data_name}" if data.data_name else ""
-    floor, variables = write_number(summary.floor), write_count(data.n_variables, "variable")
+    floor, variables = write_number(summary.floor), write_count(data.solution.beta.size, "variable")
     return Page(
         f"ReLU regression of {data.target}",
         f"How {data.target}{where} depends on {variables}: a linear model that never falls below {floor}, "
@@ -97,7 +76,7 @@ def render(data: ReportData) -> Page:
                 NOTHING if np.isnan(summary.r_squared) else f"{summary.r_squared:.3f}",
             ),
             ("sum of squared errors", write_amount(summary.objective)),
-            ("no fit is better by more than", _write_gap(data.certificate)),
+            ("no fit is better by more than", _write_gap(data.solution.certificate)),
             ("time of the fit", write_duration(summary.seconds)),
         ],
     )

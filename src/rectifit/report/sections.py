@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from rectifit.comparison import Comparison
 from rectifit.formatting import write_count, write_duration, write_level, write_number, write_share
 from rectifit.report.contents import ReportData
@@ -24,7 +22,7 @@ def make_sections(data: ReportData) -> list[Section]:
         _fit(data),
         _residuals(data),
         _path(data),
-        _proof(data.certificate),
+        _proof(data.solution.certificate),
         *([_comparison(data.comparison)] if data.comparison is not None else []),
         _assumptions(data),
     ]
@@ -34,16 +32,18 @@ def _model(data: ReportData) -> Section:
     summary, floor = data.summary, write_number(data.summary.floor)
     at_floor = 1.0 - summary.n_positive / summary.n_samples
     predicted = 1.0 - summary.n_active / summary.n_samples
-    linear_part = "the sum of coefficients times variables" + ", plus the intercept" * data.fit_intercept
+    linear_part = (
+        "the sum of coefficients times variables" + ", plus the intercept" * data.problem.fit_intercept
+    )
     facts = [
         f"{write_share(at_floor)} of the outcomes are {floor} or less, and {write_share(predicted)} of the "
         f"predictions are {floor}."
     ]
     if summary.n_active == 0:
         facts.append("No prediction is above the floor: the fit does not depend on the variables.")
-    if data.alpha:
-        facts.append(f"The fit includes a ridge penalty of {write_number(data.alpha, 6)}.")
-    if data.is_weighted:
+    if data.problem.alpha:
+        facts.append(f"The fit includes a ridge penalty of {write_number(data.problem.alpha, 6)}.")
+    if data.problem.is_weighted:
         facts.append("The rows are weighted.")
     estimated = " The floor was estimated together with the coefficients." * summary.floor_is_estimated
     return Section(
@@ -76,7 +76,7 @@ def _coefficients(data: ReportData) -> Section:
             "columns. A small p-value, say below 0.05, means that such data would be unlikely if the true "
             "coefficient were 0.",
         ],
-        [replace(table, note=note).view()],
+        [replace(table, note=note)],
     )
 
 
@@ -121,10 +121,10 @@ def _path(data: ReportData) -> Section:
         "path",
         "How the fit was found",
         [
-            f"Method: {data.summary.method}; {data.stopped}. The hard part of the problem is to find out "
-            "which rows should be predicted above the floor. The sorting method guesses that these are the "
-            "rows with the largest outcomes. For each guess it minimises an upper bound of the sum of "
-            "squared errors, a convex surrogate, whose minimum can always be found. The picture shows how "
+            f"Method: {data.solution.method}; {data.solution.stopped}. The hard part of the problem is to "
+            "find out which rows should be predicted above the floor. The sorting method guesses that these "
+            "are the rows with the largest outcomes. For each guess it minimises an upper bound of the sum "
+            "of squared errors, a convex surrogate, whose minimum can always be found. The picture shows how "
             "good each guess is; other methods improve on the best one.",
             *(f"{sentence} The sums of squares are those of these rows." for sentence in _drawn_from(data)),
         ],
@@ -183,19 +183,21 @@ def _comparison(comparison: Comparison) -> Section:
             "before the floor, as in censored measurements, prefer Tobit; if the mean itself stops at the "
             "floor, prefer ReLU regression.",
         ],
-        [comparison.table().view()],
+        [comparison.table()],
     )
 
 
 def _assumptions(data: ReportData) -> Section:
-    summary = data.summary
+    sigma, sigma_floor = (
+        write_number(value, missing="unknown") for value in (data.summary.sigma, data.summary.sigma_floor)
+    )
     paragraphs = [
         "The standard errors are valid for many rows if the mean of the outcome is a linear part that stops "
         "at the floor, the rows are independent, and the noise has mean zero everywhere. They are those of "
         "least squares on the rows predicted above the floor. They are not valid for censored measurements "
         "(Tobit).",
-        f"The standard deviation of the noise (sigma) is {_write_sigma(summary.sigma)} above the floor and "
-        f"{_write_sigma(summary.sigma_floor)} at the floor.",
+        f"The standard deviation of the noise (sigma) is {sigma} above the floor and {sigma_floor} at the "
+        "floor.",
     ]
     if data.obstacle is not None:
         paragraphs.append(f"This page has no comparison with other ways to fit: {data.obstacle}.")
@@ -204,15 +206,11 @@ def _assumptions(data: ReportData) -> Section:
 
 def _drawn_from(data: ReportData) -> list[str]:
     """A sentence where the figures show a sample of the rows."""
-    if data.n_drawn == data.n_rows:
+    if data.n_drawn == data.problem.n_samples:
         return []
-    return [f"Drawn from {data.n_drawn:,} of the {data.n_rows:,} rows, chosen at random."]
+    return [f"Drawn from {data.n_drawn:,} of the {data.problem.n_samples:,} rows, chosen at random."]
 
 
 def _sentence(text: object) -> str:
     words = str(text)
     return f"{words[0].upper()}{words[1:]}."
-
-
-def _write_sigma(value: float) -> str:
-    return "unknown" if np.isnan(value) else write_number(value)

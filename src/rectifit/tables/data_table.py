@@ -29,7 +29,8 @@ NO_FEATURES = "no features are left; at least one numeric column besides the tar
 class DataTable:
     """Data ready to fit: numbers, their names, and notes on what was left out.
 
-    X may also be `scale.Blocks`, which have outcomes and weights of their own; y and weights are None then.
+    X may also be `Data` that is read in passes and has its own outcomes and weights; y and weights are None
+    then.
     """
 
     X: Any
@@ -51,7 +52,7 @@ def make_table(
     *,
     features: Sequence[str] | None = None,
     weights: str | None = None,
-    one_hot: Sequence[str] = (),
+    one_hot: Sequence[str] | None = None,
     missing: str = "refuse",
     encoding: Encoding | None = None,
 ) -> DataTable:
@@ -66,7 +67,7 @@ def make_table(
         Default: all other numeric columns; the notes name the columns left out.
     weights : str, optional
         A column of non-negative weights.
-    one_hot : sequence of str
+    one_hot : sequence of str, optional
         Columns to encode as categories, in addition to the features; ("all",) means every text column.
     missing : {"refuse", "drop"}
         What to do with rows that have missing values in a column that is used.
@@ -87,7 +88,7 @@ def make_table(
     """
     reserved = _reserve(frame, target, weights)
     if encoding is None:
-        columns, categories, notes = _choose(frame, reserved, features, one_hot)
+        columns, categories, notes = _choose(frame, reserved, features, one_hot or ())
     else:
         columns, categories, notes = list(encoding.columns), list(encoding.levels), []
     frame, dropped = without_missing(frame, _unique([*reserved, *columns]), missing)
@@ -180,12 +181,8 @@ def without_missing(
     """
     import polars as pl
 
-    used = frame.select(find_column(frame, column) for column in columns)
-    is_missing = used.select(
-        (pl.col(name).is_null() | pl.col(name).is_nan()) if dtype.is_float() else pl.col(name).is_null()
-        for name, dtype in used.schema.items()
-    )
-    counts = {name: int(count) for name, count in is_missing.sum().row(0, named=True).items() if count}
+    used = frame.select(find_column(frame, column) for column in columns).fill_nan(None)
+    counts = {name: count for name, count in used.null_count().row(0, named=True).items() if count}
     if not counts:
         return frame, ()
     if missing != "drop":
@@ -193,7 +190,7 @@ def without_missing(
         raise ValueError(
             f"values are missing in {found}; fill them in, or drop these rows with --missing drop"
         )
-    kept = frame.filter(~is_missing.select(pl.any_horizontal(pl.all())).to_series())
+    kept = frame.filter(used.select(pl.all_horizontal(pl.all().is_not_null())).to_series())
     if kept.height == 0:
         raise ValueError(
             f"all {frame.height:,} rows have missing values; at least one complete row is needed"

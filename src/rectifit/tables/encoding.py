@@ -97,7 +97,7 @@ def find_levels(series: pl.Series) -> tuple[str, ...]:
         raise ValueError(
             f"column {series.name!r} has {len(labels):,} levels; a category may have at most {MAX_LEVELS:,}"
         )
-    return tuple(sorted(labels, key=float if is_numeric(series) and not _is_boolean(series) else str))
+    return tuple(sorted(labels, key=float if series.dtype.is_numeric() else str))
 
 
 def _indicators(series: pl.Series, levels: Sequence[str]) -> list[Vector]:
@@ -112,16 +112,17 @@ def _indicators(series: pl.Series, levels: Sequence[str]) -> list[Vector]:
 
 def _labels(series: pl.Series) -> list[str]:
     """Entries as text, whole numbers without a point, so that a level reads the same in every file."""
+    import polars as pl
+
     if not (is_text(series) or is_numeric(series)):
         raise ValueError(
             f"column {series.name!r} is of type {series.dtype}; a category must be text or numbers"
         )
     if series.null_count():
         raise ValueError(f"column {series.name!r} has missing values; every entry must have a level")
-    values = series.to_list()
-    if _is_boolean(series):
-        return [str(value).lower() for value in values]
-    return [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+    if series.dtype.is_float():
+        return [str(int(value)) if value.is_integer() else str(value) for value in series]
+    return series.cast(pl.String).to_list()
 
 
 def _reads_as_number(value: object) -> bool:
@@ -134,13 +135,9 @@ def _reads_as_number(value: object) -> bool:
 
 def is_numeric(series: pl.Series) -> bool:
     """Whether the column is of numbers, or of true and false."""
-    return bool(series.dtype.is_numeric()) or _is_boolean(series)
-
-
-def _is_boolean(series: pl.Series) -> bool:
     import polars as pl
 
-    return bool(series.dtype == pl.Boolean)
+    return series.dtype.is_numeric() or series.dtype == pl.Boolean
 
 
 def is_text(series: pl.Series) -> bool:

@@ -1,6 +1,5 @@
 """Self-contained pages: one template, sortable tables, embedded figures."""
 
-from rectifit.display import TableView
 from rectifit.web.page import Figure, Page, Section
 
-__all__ = ["Figure", "Page", "Section", "TableView"]
+__all__ = ["Figure", "Page", "Section"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rectifit.display import TableView
+from rectifit.display import Table
 from rectifit.plotting import style
 
-__all__ = ["Figure", "Page", "Section", "TableView"]
+__all__ = ["Figure", "Page", "Section"]
 
 # Width of a figure, in inches, up to which it shrinks on narrow screens instead of being scrolled.
 MAX_SHRINKING_WIDTH = 7.0
@@ -52,7 +52,7 @@ class Section:
     anchor: str
     title: str
     paragraphs: Sequence[str] = ()
-    parts: Sequence[Figure | TableView] = ()
+    parts: Sequence[Figure | Table] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Page:
     title: str
     lead: str
     sections: Sequence[Section]
-    facts: Sequence[tuple[str, str]] = field(default=())
+    facts: Sequence[tuple[str, str]] = ()
 
     def render(self) -> str:
         """The HTML."""
