@@ -427,7 +427,7 @@ def test_fingerprints_say_whether_an_active_set_changed():
         masks = [(values > 0) & (y > 0) for values in (before, u)]
         assert minimum.point.at.fingerprints == tuple(int(numbers[mask].sum()) for mask in masks)
         changed.append(int((masks[0] != masks[1]).sum()))
-        assert (engine.following(minimum) is None) == (changed[-1] == 0)
+        assert (engine.following([minimum])[0] is None) == (changed[-1] == 0)
     assert changed[0] > 0 == changed[-1]
 
 

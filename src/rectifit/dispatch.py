@@ -18,7 +18,7 @@ from sklearn.utils._array_api import (
 
 from rectifit.checks import is_tensor, to_numpy
 
-__all__ = ["Home", "home_of", "to_host"]
+__all__ = ["Home", "home_of", "readable", "to_host"]
 
 # Numbers of X in a piece that is copied to another precision.
 PIECE = 1 << 26
@@ -64,6 +64,11 @@ def to_host(values: Any) -> Any:
     if is_tensor(values) or not _is_foreign(values) or not get_config()["array_api_dispatch"]:
         return to_numpy(values)
     return _convert_to_numpy(values, get_namespace(values)[0])
+
+
+def readable(values: Any) -> Any:
+    """An array that `solve` can read: tensors stay on their device, other arrays are copied to the host."""
+    return values if is_tensor(values) else to_host(values)
 
 
 def _is_foreign(values: Any) -> bool:

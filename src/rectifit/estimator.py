@@ -11,10 +11,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from rectifit.api import solve
 from rectifit.checks import check_tensor, refuse_text, to_numpy
-from rectifit.data.kinds import header_of, is_lazy, predict, readable
+from rectifit.data.kinds import header_of, is_lazy, predict
 from rectifit.data.prediction import rectify, relu
 from rectifit.data.sums import ScoreTask
-from rectifit.dispatch import home_of, to_host
+from rectifit.dispatch import home_of, readable, to_host
 from rectifit.inference import Summary
 from rectifit.routing import is_held_elsewhere, open_data
 

@@ -11,9 +11,8 @@ from rectifit.checks import check_design, import_torch, is_tensor
 from rectifit.data.base import Data
 from rectifit.data.dask import check_dimensions, is_dask, predict_chunks
 from rectifit.data.prediction import relu
-from rectifit.dispatch import to_host
 
-__all__ = ["header_of", "is_lazy", "like", "predict", "readable"]
+__all__ = ["header_of", "is_lazy", "like", "predict"]
 
 
 def header_of(X: Any) -> Any:
@@ -29,11 +28,6 @@ def header_of(X: Any) -> Any:
 def is_lazy(X: Any) -> bool:
     """Whether predictions for X are computed only when they are needed, chunk by chunk."""
     return is_dask(X)
-
-
-def readable(values: Any) -> Any:
-    """An array that `solve` can read: tensors stay on their device, other arrays are copied to the host."""
-    return values if is_tensor(values) else to_host(values)
 
 
 def predict(X: Any, beta: Vector, intercept: float = 0.0, floor: float = 0.0) -> Any:

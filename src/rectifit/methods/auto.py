@@ -92,7 +92,7 @@ class Auto:
         for generation in range(effort.n_generations):
             if generation > 0:
                 points = engine.evaluate([perturb(search, known.elite, e) for e in range(effort.n_perturbed)])
-            improved, met_new = known.follow([engine.active_at(point) for point in points], points)
+            improved, met_new = known.follow(engine.active_at(points), points)
             search.report(generation + 1, effort.n_generations)
             if search.is_proved():
                 return Stop.OPTIMAL

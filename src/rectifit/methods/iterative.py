@@ -41,7 +41,8 @@ class Iterative:
             try:
                 minimum = next(steps)
             except StopIteration as end:
-                return Stop[end.value]
+                reason: Stop = end.value
+                return reason
             search.take([minimum])
             search.report(t + 1, self.max_iter)
         raise AssertionError("majorise makes at most max_iter steps")

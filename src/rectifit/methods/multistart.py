@@ -68,7 +68,7 @@ class Multistart:
         visited: set[Hashable] = set()
         return follow_together(
             engine,
-            [engine.active_at(point) for point in points],
+            engine.active_at(points),
             points,
             max_iter=self.max_iter,
             tol=self.tol,

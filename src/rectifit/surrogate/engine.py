@@ -93,12 +93,12 @@ class Engine(ABC):
         """The true objectives of some coefficients."""
 
     @abstractmethod
-    def active_at(self, point: Point) -> ActiveSet:
-        """The active set at a point, whose surrogate touches the objective there."""
+    def active_at(self, points: Sequence[Point]) -> list[ActiveSet]:
+        """The active sets at some points, whose surrogates touch the objective there."""
 
     @abstractmethod
-    def following(self, minimum: Minimum) -> ActiveSet | None:
-        """The active set at the minimiser of a surrogate; None where it is the surrogate's own."""
+    def following(self, minima: Sequence[Minimum]) -> list[ActiveSet | None]:
+        """The active sets at the minimisers of some surrogates; None where it is the surrogate's own."""
 
     @abstractmethod
     def wider_at(self, point: Point) -> ActiveSet | None:

@@ -10,25 +10,26 @@ from dataclasses import dataclass, field
 
 from rectifit.active import ActiveSet
 from rectifit.data.problem import Point
+from rectifit.fit import Stop
 from rectifit.surrogate.engine import Engine, Minimum
 from rectifit.surrogate.results import SurrogateResults
 
 __all__ = ["Paths", "follow_together", "majorise"]
 
 
-def majorise(engine: Engine, start: Point, max_iter: int, tol: float) -> Generator[Minimum, None, str]:
-    """The steps from a start; returns why they ended: "REPEATED", "LITTLE" or "MAX_ITER"."""
-    point, active = start, engine.active_at(start)
+def majorise(engine: Engine, start: Point, max_iter: int, tol: float) -> Generator[Minimum, None, Stop]:
+    """The steps from a start; returns why they ended."""
+    point, (active,) = start, engine.active_at([start])
     for _ in range(max_iter):
         (minimum,) = engine.minimise([active], [point], follow=True)
         yield minimum
-        following = engine.following(minimum)
+        (following,) = engine.following([minimum])
         if following is None:
-            return "REPEATED"
+            return Stop.REPEATED
         if point.objective - minimum.point.objective <= tol * point.objective:
-            return "LITTLE"
+            return Stop.LITTLE
         point, active = minimum.point, following
-    return "MAX_ITER"
+    return Stop.MAX_ITER
 
 
 @dataclass
@@ -69,9 +70,9 @@ def follow_together(
     points: list[Point | None] = [None] * len(sets) if starts is None else list(starts)
     for _ in range(max_iter):
         new = []
-        for line, active in enumerate(sets):
-            if active.key is None or active.key not in visited:
-                visited.add(active.key)
+        for line, key in enumerate(active.key for active in sets):
+            if key is None or key not in visited:
+                visited.add(key)
                 new.append(line)
         if not new or is_over():
             break
@@ -80,8 +81,8 @@ def follow_together(
         minima = engine.minimise(sets, known if len(known) == len(sets) else None, follow=True)
         result.results.add(minima)
         onward: list[tuple[ActiveSet, Point]] = []
-        for minimum, before in zip(minima, points, strict=True):
-            point, following = minimum.point, engine.following(minimum)
+        for minimum, following, before in zip(minima, engine.following(minima), points, strict=True):
+            point = minimum.point
             falls = before is not None and before.objective - point.objective > tol * before.objective
             if following is None or not falls:
                 result.ends.append(point)

@@ -35,8 +35,7 @@ class Iterate:
     Attributes
     ----------
     active, gamma : of which surrogate, and where
-    value, objective : F_I and L there
-    is_zero : whether u is nowhere positive
+    value, objective : F_I and L there; L is NaN where only the surrogate is looked at
     fingerprints : of the active set and of the one at the point, where they were asked for
     zero : u up to this size counts as 0
     """
@@ -45,9 +44,13 @@ class Iterate:
     gamma: Vector
     value: float
     objective: float
-    is_zero: bool
     zero: float
     fingerprints: tuple[int, int] | None = None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the active set at the point is known to be the surrogate's own."""
+        return self.fingerprints is not None and self.fingerprints[0] == self.fingerprints[1]
 
 
 class BandSums(NamedTuple):

@@ -105,18 +105,14 @@ class PassEngine(Engine):
         with threadpool_limits(1, "blas"):
             return [self._point(at) for at in self._engine.look_at([ALL] * len(gammas), gammas)]
 
-    def active_at(self, point: Point) -> ActiveSet:
-        """The sign of the point."""
-        known = point if isinstance(point, PassPoint) else self.evaluate([(point.beta, point.intercept)])[0]
-        assert isinstance(known, PassPoint)
-        return self._sign(known.at)
+    def active_at(self, points: Sequence[Point]) -> list[ActiveSet]:
+        """The signs of the points."""
+        return [self._sign(self._iterate(point)) for point in points]
 
-    def following(self, minimum: Minimum) -> ActiveSet | None:
-        """The sign of the minimiser, unless both active sets have the same fingerprint."""
-        assert isinstance(minimum.point, PassPoint)
-        at = minimum.point.at
-        is_same = at.fingerprints is not None and at.fingerprints[0] == at.fingerprints[1]
-        return None if is_same else self._sign(at)
+    def following(self, minima: Sequence[Minimum]) -> list[ActiveSet | None]:
+        """The signs of the minimisers, unless both active sets have the same fingerprint."""
+        iterates = [self._iterate(minimum.point) for minimum in minima]
+        return [None if at.repeats else self._sign(at) for at in iterates]
 
     def wider_at(self, point: Point) -> ActiveSet | None:  # noqa: ARG002
         """None: of samples exactly at 0, a pass keeps no record."""
@@ -172,6 +168,12 @@ class PassEngine(Engine):
             return model.next_starts(sets, bases)
         return model.first_starts(sets, otherwise)
 
+    def _iterate(self, point: Point) -> Iterate:
+        """What a pass has seen of a point."""
+        known = point if isinstance(point, PassPoint) else self.evaluate([(point.beta, point.intercept)])[0]
+        assert isinstance(known, PassPoint)
+        return known.at
+
     def _sign(self, at: Iterate) -> Sign:
         """The active set at a point."""
         coordinates = self.reader.coordinates
@@ -196,7 +198,7 @@ class PassEngine(Engine):
         total, square = self.reader.total, self.reader.coordinates.scale**2
         zero = np.zeros(self.reader.coordinates.n_directions)
         loss = float(allowance(self.problem.n_samples, total))
-        at = Iterate(NONE, zero, total, total, True, 0.0, None)
+        at = Iterate(NONE, zero, total, total, 0.0)
         return Minimum(NONE, total * square, (total - loss) * square, True, self._point(at))
 
     def _watch(self, points: list[Iterate]) -> None:

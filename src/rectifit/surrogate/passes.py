@@ -139,7 +139,6 @@ class PassReader:
             gamma,
             value=float(found.values[line]) + penalty,
             objective=float(found.objectives[line]) + penalty,
-            is_zero=bool(found.highest[line] <= 0.0),
             zero=0.0 if probe.zero is None else probe.zero,
             fingerprints=None if probe.zero is None else both,
         )

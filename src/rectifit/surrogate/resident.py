@@ -6,6 +6,7 @@ sides they stay the same from look to look.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,8 +60,12 @@ class ResidentReader:
         self._cross: Vector = rows.cross.copy()
         self._inside: Mask = np.ones(rows.n_rows, dtype=np.bool_)
         self._peak: Vector = rows.gram.diagonal().copy()
-        # The point of the last look, and u there.
+        # The point of the last look and u there; the surrogate and its kinks.
         self._point: tuple[Vector, Vector] | None = None
+        self._last_kinks: tuple[ActiveSet, Vector] | None = None
+        # Zero rows, which never move, and one over the lengths of the others.
+        self._fixed = np.flatnonzero(rows.norms == 0.0)
+        self._per_length: Vector = 1.0 / np.where(rows.norms > 0.0, rows.norms, 1.0)
         # Rows that were held at their kink in the last solution.
         self._held: Mask = np.zeros(rows.n_rows, dtype=np.bool_)
 
@@ -113,22 +118,16 @@ class ResidentReader:
 
     def _look(self, question: Question) -> RowView:
         rows, y, gamma = self.rows, self.rows.y, question.gamma
-        u = self._preactivation(gamma)
-        kink = pieces.kinks(y, rows.data.mask_of(question.active))
+        u, kink = self._preactivation(gamma), self._kinks(question.active)
         right = u > kink
-        # Zero rows never move and are never near; rows without a kink are at an infinite distance.
-        distance = np.full(rows.n_rows, np.inf)
-        np.divide(np.abs(u - kink), rows.norms, out=distance, where=rows.norms > 0.0)
+        # Relative to the length of the row; infinite for zero rows, as it is for rows without a kink.
+        distance = np.abs(u - kink)
+        is_held = distance <= HOLD_TOL
+        distance *= self._per_length
+        distance[self._fixed] = np.inf
+        residual = u * right - y
         penalty = float(rows.penalty @ np.square(rows.T @ gamma))
-        r = np.maximum(u, 0.0) - y
-        at = Iterate(
-            question.active,
-            gamma,
-            value=float(pieces.value(u, y, kink).sum()) + penalty,
-            objective=float(r @ r) + penalty,
-            is_zero=bool(u.max() <= 0.0),
-            zero=question.zero or 0.0,
-        )
+        at = Iterate(question.active, gamma, float(residual @ residual) + penalty, math.nan, 0.0)
         last = None if question.last is None else question.last[0]
         if question.last is not None:
             self.remember(*question.last)
@@ -141,7 +140,7 @@ class ResidentReader:
             present = Z[right[index]]
             gram = self._gram - present.T @ present + self.ridge
             cross = self._cross - y[index][right[index]] @ present
-        held = self._held[index] & (np.abs(u - kink)[index] <= HOLD_TOL)
+        held = (self._held & is_held)[index]
         # Far rows on their constant have slope 0 and stay feasible wherever they are.
         distance[index] = np.inf
         margin = float(distance.min(initial=np.inf, where=right))
@@ -159,6 +158,12 @@ class ResidentReader:
             index=index,
             cross=cross,
         )
+
+    def _kinks(self, active: ActiveSet) -> Vector:
+        """The kinks of all rows, kept for the next look at the same surrogate."""
+        if self._last_kinks is None or self._last_kinks[0] is not active:
+            self._last_kinks = active, pieces.kinks(self.rows.y, self.rows.data.mask_of(active))
+        return self._last_kinks[1]
 
     def _preactivation(self, gamma: Vector) -> Vector:
         if self._point is None or self._point[0] is not gamma:

@@ -88,20 +88,22 @@ class RowsEngine(Engine):
         """The true objectives of some coefficients, with their pre-activations."""
         return list(self.problem.evaluate_all(points))
 
-    def active_at(self, point: Point) -> Members:
+    def active_at(self, points: Sequence[Point]) -> list[ActiveSet]:
         """The positive samples with u > 0."""
-        return Members(self.problem.active_at(self._u(point)))
+        return [Members(mask) for mask in self._masks_at(points)]
 
-    def following(self, minimum: Minimum) -> Members | None:
-        """The positive samples with u > 0 at the minimiser, unless they are the active set."""
-        found = self.active_at(minimum.point)
-        return None if np.array_equal(found.mask, self._mask(minimum.active)) else found
+    def following(self, minima: Sequence[Minimum]) -> list[ActiveSet | None]:
+        """The positive samples with u > 0 at the minimisers, unless they are the active set."""
+        found = self._masks_at([minimum.point for minimum in minima])
+        before = np.array([self._mask(minimum.active) for minimum in minima])
+        changed = (found != before).any(axis=1).tolist()
+        return [Members(mask) if is_new else None for mask, is_new in zip(found, changed, strict=True)]
 
     def wider_at(self, point: Point) -> Members | None:
         """The positive samples with u >= 0, if any is at 0."""
-        u = self._u(point)
+        (narrow,), u = self._masks_at([point]), self._u(point)
         wider = self.problem.active_at(u, with_zeros=True)
-        return None if np.array_equal(wider, self.problem.active_at(u)) else Members(wider)
+        return None if np.count_nonzero(wider) == np.count_nonzero(narrow) else Members(wider)
 
     def split_sets(self, n_splits: int) -> list[ActiveSet]:
         """Positive samples from a rank on."""
@@ -146,6 +148,10 @@ class RowsEngine(Engine):
 
     def _mask(self, active: ActiveSet) -> Mask:
         return active.mask if isinstance(active, Members) else self.problem.loaded().mask_of(active)
+
+    def _masks_at(self, points: Sequence[Point]) -> Mask:
+        """The active sets at some points, one per line."""
+        return self.problem.active_at(np.array([self._u(point) for point in points]).T).T
 
     def _u(self, point: Point) -> Vector:
         if isinstance(point, RowPoint):

@@ -3,8 +3,8 @@
 A probe asks for one surrogate F_I at one point gamma. Kinked rows within `width` of their kink are near, all
 others far. A pass returns per probe
 
-* the values of F_I and of the true objective L (without ridge), the range of u, and a fingerprint of the
-  active set at the point: the sum, modulo 2^64, of a random number per active row;
+* the values of F_I and of the true objective L (without ridge), and a fingerprint of the active set at the
+  point: the sum, modulo 2^64, of a random number per active row;
 * the moments of the far rows on their quadratic: around the point they are one quadratic;
 * the near rows themselves, unless they are too many, and what they are with their kinks smoothed.
 
@@ -52,7 +52,6 @@ class PassResult:
     Attributes
     ----------
     values, objectives : F_I and L
-    lowest, highest : least and largest u
     fingerprints : of the surrogates' active sets, and of those at the points
     moments : [Z, v]'[Z, v] over the far rows on their quadratic
     band_slopes, band_grams, band_gaps : of the near rows, smoothed (see `rectifit.surrogate.band`)
@@ -61,8 +60,6 @@ class PassResult:
 
     values: Vector
     objectives: Vector
-    lowest: Vector
-    highest: Vector
     fingerprints: npt.NDArray[np.int64]
     moments: npt.NDArray[np.float64]
     band_slopes: Matrix
@@ -73,13 +70,11 @@ class PassResult:
     caps: tuple[int, ...]
 
     def merge(self, other: PassResult) -> PassResult:
-        """Sums, extremes, and the near rows of both."""
+        """Sums, and the near rows of both."""
         total: dict[str, Any] = {"caps": self.caps}
-        merged = {"lowest": np.minimum, "highest": np.maximum}
         for field in fields(self):
-            mine, theirs = getattr(self, field.name), getattr(other, field.name)
             if field.name not in ("near", "caps"):
-                total[field.name] = merged.get(field.name, np.add)(mine, theirs)
+                total[field.name] = getattr(self, field.name) + getattr(other, field.name)
         total["near"] = tuple(
             None if a is None or b is None or n > cap else a + b
             for a, b, n, cap in zip(self.near, other.near, total["n_near"], self.caps, strict=True)
@@ -143,8 +138,6 @@ class SweepTask:
         far &= right
         total.values += self._squares(U, right, v, R, piece)
         total.objectives += self._squares(U, xp.greater(U, 0.0, out=right), v, R, piece)
-        total.highest = np.maximum(total.highest, piece.to_numpy(xp.max(U, axis=1)))
-        total.lowest = np.minimum(total.lowest, piece.to_numpy(xp.min(U, axis=1)))
         for line in np.flatnonzero(piece.to_numpy(xp.any(near, axis=1))).tolist():
             total.bands[line].add(rows, near[line], U[line])
         self._add_fingerprints(total, piece, active, v, U)
@@ -188,8 +181,6 @@ class _Totals:
         k = len(probes)
         self.values = np.zeros(k)
         self.objectives = np.zeros(k)
-        self.lowest = np.full(k, np.inf)
-        self.highest = np.full(k, -np.inf)
         self.fingerprints = np.zeros((k, 2), dtype=np.int64)
         self.moments = MomentSums(block, k, q)
         self.bands = [Band(f"near {e}", q, probe.width, probe.cap) for e, probe in enumerate(probes)]
@@ -202,8 +193,6 @@ class _Totals:
         return PassResult(
             values=self.values,
             objectives=self.objectives,
-            lowest=self.lowest,
-            highest=self.highest,
             fingerprints=self.fingerprints,
             moments=self.moments.finish(),
             band_slopes=np.array([band.slope for band in self.bands]),
