@@ -122,7 +122,8 @@ def _labels(series: pl.Series) -> list[str]:
         raise ValueError(f"column {series.name!r} has missing values; every entry must have a level")
     if series.dtype.is_float():
         return [str(int(value)) if value.is_integer() else str(value) for value in series]
-    return series.cast(pl.String).to_list()
+    labels: list[str] = series.cast(pl.String).to_list()
+    return labels
 
 
 def _reads_as_number(value: object) -> bool:
@@ -137,7 +138,7 @@ def is_numeric(series: pl.Series) -> bool:
     """Whether the column is of numbers, or of true and false."""
     import polars as pl
 
-    return series.dtype.is_numeric() or series.dtype == pl.Boolean
+    return bool(series.dtype.is_numeric() or series.dtype == pl.Boolean)
 
 
 def is_text(series: pl.Series) -> bool:
