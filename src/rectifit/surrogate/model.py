@@ -106,24 +106,34 @@ class ModelStep(NamedTuple):
     warm: tuple[PieceProblem, WarmState] | None
 
 
-def step_from(view: View, last: ModelStep | None = None) -> ModelStep:
-    """The step to the minimum of the model; `last` is the step before, from the same surrogate."""
+def step_from(view: View, last: ModelStep | None = None, fine: float = 0.0) -> ModelStep:
+    """The step to the minimum of the model.
+
+    `last` is the step before, from the same surrogate. If its slopes already prove the point minimal, up to a
+    loss of `fine`, the model is not minimised again.
+    """
     if view.near is None or (view.near.v.size == 0 and view.band is not None):
         return _smooth_step(view)
-    return _exact_step(view, view.near, None if last is None else last.warm)
+    return _exact_step(view, view.near, last, fine)
 
 
-def _exact_step(view: View, near: Near, last: tuple[PieceProblem, WarmState] | None) -> ModelStep:
+def _exact_step(view: View, near: Near, last: ModelStep | None, fine: float) -> ModelStep:
     """Minimise far quadratic plus near pieces."""
     # Imported here: the compiler takes longer to load than everything else together.
     from rectifit.surrogate.descent import descend
 
     Z, v, u = near
     kink = pieces.inactive_kink(v)
-    if last is not None and last[0].Z is Z and last[0].curvature is view.gram:
+    slope = view.slope + pieces.slope(u, v, kink) @ Z
+    known = None if last is None else last.warm
+    if last is not None and known is not None and known[0].Z is Z and known[0].curvature is view.gram:
         # The same rows are near and the far rows have not changed: only the point has moved.
-        problem = last[0]._replace(u0=u, slope=view.slope[None])
-        warm = last[1]._replace(delta=np.zeros_like(view.slope), u=u.copy())
+        loss, remainder = _loss(view, last.near_slopes @ Z, fenchel_gap(u, v, kink, last.near_slopes))
+        if loss <= fine:
+            still = np.zeros_like(view.slope)
+            return ModelStep(still, slope, loss, remainder, True, last.near_slopes, 0, known)
+        problem = known[0]._replace(u0=u, slope=view.slope[None])
+        warm = known[1]._replace(delta=np.zeros_like(view.slope), u=u.copy())
     else:
         norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
         problem = PieceProblem(Z, np.ascontiguousarray(Z.T), norms, v, u, view.slope[None], view.gram)
@@ -131,7 +141,6 @@ def _exact_step(view: View, near: Near, last: tuple[PieceProblem, WarmState] | N
     found = descend(problem, kink[None], warm)
     slopes = np.maximum(found.slopes[0], 0.0)
     loss, remainder = _loss(view, slopes @ Z, fenchel_gap(u, v, kink, slopes))
-    slope = view.slope + pieces.slope(u, v, kink) @ Z
     n_steps = int(found.steps[0])
     kept = None if view.held is None else (problem, warm)
     return ModelStep(found.deltas[0], slope, loss, remainder, True, slopes, n_steps, kept)

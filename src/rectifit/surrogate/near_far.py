@@ -256,7 +256,7 @@ class NearFar:
     def _advance(self, state: SolveState, view: View) -> None:
         """Evaluate the point of the look and choose the next one."""
         total, at = self.reader.total, view.at
-        step = step_from(view, state.last[1] if state.last else None)
+        step = step_from(view, state.last[1] if state.last else None, FINE_TOL * total)
         state.turn += 1
         state.n_steps += step.n_steps
         hidden = 0.0 if step.is_exact or view.band is None else view.band.gap
