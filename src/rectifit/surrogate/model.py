@@ -71,6 +71,7 @@ class View:
         length
     width : the same as a distance
     near : the near rows, or None where they are too many
+    right_gram : Gram matrix and ridge of all rows on their quadratic, where it is known
     held : near rows that are likely to be held at their kink, where that is known
     band : the near rows smoothed, where that was asked for
     """
@@ -81,6 +82,7 @@ class View:
     margin: float
     width: float
     near: Near | None
+    right_gram: Matrix | None
     held: Mask | None
     band: BandSums | None
 
@@ -148,12 +150,15 @@ def _exact_step(view: View, near: Near, last: ModelStep | None, fine: float) -> 
 
 def _first_state(view: View, Z: Matrix, u: Vector, kink: Vector) -> WarmState:
     """States of the near rows at the point, and the Gram matrix that belongs to them."""
-    state = np.where(u > kink, QUADRATIC, FLAT).astype(np.int8)
+    right, q = u > kink, view.slope.size
+    state = np.where(right, QUADRATIC, FLAT).astype(np.int8)
     if view.held is not None:
         state[view.held] = HELD
-    present = Z[state != FLAT]
-    q = view.slope.size
-    return WarmState(np.zeros(q), u.copy(), state, view.gram + present.T @ present, np.zeros(q))
+    known = view.right_gram is not None
+    # Held rows count like those on their quadratic.
+    present = Z[(state != FLAT) & ~right] if known else Z[state != FLAT]
+    gram = (view.right_gram if known else view.gram) + present.T @ present
+    return WarmState(np.zeros(q), u.copy(), state, gram, np.zeros(q))
 
 
 def _smooth_step(view: View) -> ModelStep:

@@ -146,4 +146,4 @@ class PassReader:
         near = found.near_rows(line, gamma.size)
         slope = 2.0 * (gram @ gamma - far[:-1, -1])
         margin = probe.width / self.reach if self.reach > 0.0 else np.inf
-        return View(at, slope, gram, margin, probe.width, near, None, band)
+        return View(at, slope, gram, margin, probe.width, near, None, None, band)

@@ -133,12 +133,14 @@ class ResidentReader:
             self.remember(*question.last)
         if isinstance(last, RowView) and self._is_same_model(last, right, distance, question.target):
             index, Z, gram, cross = last.index, last.near.Z, last.gram, last.cross
+            right_gram = None
         else:
             index = self._nearest(distance, question.target)
             Z = rows.rows(index)
             self._update_gram(right)
             present = Z[right[index]]
-            gram = self._gram - present.T @ present + self.ridge
+            right_gram = self._gram + self.ridge
+            gram = right_gram - present.T @ present
             cross = self._cross - y[index][right[index]] @ present
         held = (self._held & is_held)[index]
         # Far rows on their constant have slope 0 and stay feasible wherever they are.
@@ -151,6 +153,7 @@ class ResidentReader:
             margin=margin,
             width=np.inf,
             near=Near(Z, y[index], u[index]),
+            right_gram=right_gram,
             held=held,
             band=None,
             u=u,
