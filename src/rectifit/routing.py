@@ -14,6 +14,7 @@ search that a proof uses, depend on the sizes below.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,23 +94,21 @@ def open_data(X: Any, y: Any, sample_weight: Any = None) -> Data:
         if y is not None or sample_weight is not None:
             raise ValueError("y or sample_weight is given beside data that has its own; both must be None")
         return X
-    if is_tensor(X) and X.device.type != "cpu" and X.numel() > TENSOR_ENTRIES:
-        return TensorData(X, y, sample_weight)
-    if isinstance(X, np.memmap) and X.nbytes >= MAPPED_BYTES:
-        return ArrayData(X, y, sample_weight)
-    if is_dask(X):
-        return DaskData(X, y, sample_weight)
-    return MemoryData.from_arrays(X, y, sample_weight)
+    return (_reader_of(X) or MemoryData.from_arrays)(X, y, sample_weight)
 
 
 def is_held_elsewhere(X: Any) -> bool:
-    """Whether X is data that `open_data` reads in passes; nothing is validated."""
-    return (
-        isinstance(X, Data)
-        or is_dask(X)
-        or (isinstance(X, np.memmap) and X.nbytes >= MAPPED_BYTES)
-        or (is_tensor(X) and X.device.type != "cpu" and X.numel() > TENSOR_ENTRIES)
-    )
+    """Whether X is data that `open_data` takes as it is or reads in passes; nothing is validated."""
+    return isinstance(X, Data) or _reader_of(X) is not None
+
+
+def _reader_of(X: Any) -> Callable[[Any, Any, Any], Data] | None:
+    """What reads X in passes; None for X that is, or soon will be, in memory."""
+    if accelerator_of(X) is not None and X.numel() > TENSOR_ENTRIES:
+        return TensorData
+    if isinstance(X, np.memmap) and X.nbytes >= MAPPED_BYTES:
+        return ArrayData
+    return DaskData if is_dask(X) else None
 
 
 def accelerator_of(X: Any) -> Any:

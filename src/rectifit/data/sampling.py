@@ -10,26 +10,35 @@ import numpy as np
 from rectifit._typing import Vector
 from rectifit.data.blocks import Block
 
-__all__ = ["RowSample", "SampleTask", "hash_rows"]
+__all__ = ["RowSample", "Sample", "SampleTask", "hash_rows"]
 
 # The hash of a row is compared with its share of this.
 HASH_BITS = 53
 
 
-class RowSample(NamedTuple):
-    """Some rows in memory: X, y, weights or None, and their numbers; parts that are joined at the end."""
+class Sample(NamedTuple):
+    """Some rows in memory: X, y, weights or None, and their numbers."""
 
-    parts: tuple[tuple[Any, Vector, Vector | None, Any], ...]
+    X: Any
+    y: Vector
+    w: Vector | None
+    index: Any
+
+
+class RowSample(NamedTuple):
+    """Samples of several pieces, which are joined at the end."""
+
+    parts: tuple[Sample, ...]
 
     def merge(self, other: RowSample) -> RowSample:
         """The rows of both."""
         return RowSample(self.parts + other.parts)
 
-    def joined(self) -> tuple[Any, Vector, Vector | None, Any]:
+    def joined(self) -> Sample:
         """All rows in one piece."""
         X, y, w, index = zip(*self.parts, strict=True)
         weights = None if w[0] is None else np.concatenate(w)
-        return np.concatenate(X), np.concatenate(y), weights, np.concatenate(index)
+        return Sample(np.concatenate(X), np.concatenate(y), weights, np.concatenate(index))
 
     def compact(self) -> RowSample:
         """The same in one piece: few large arrays travel faster than many small ones."""
@@ -52,7 +61,8 @@ class SampleTask:
         # Rows are copied: a view would keep the block.
         w = None if block.w is None else np.array(block.to_numpy(block.w[chosen]), dtype=np.float64)
         X, numbers = (np.array(block.to_numpy(a[chosen])) for a in (block.X, index))
-        return RowSample(((X, np.array(block.to_numpy(block.y[chosen]), dtype=np.float64), w, numbers),))
+        y = np.array(block.to_numpy(block.y[chosen]), dtype=np.float64)
+        return RowSample((Sample(X, y, w, numbers),))
 
 
 def hash_rows(index: Any) -> Any:

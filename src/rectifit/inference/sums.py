@@ -9,6 +9,7 @@ divided by powers of two, which is exact, so that their squares are representabl
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from operator import add
@@ -137,7 +138,7 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class _Task:
+class _Task(ABC):
     """A summary of a block, merged from those of its pieces."""
 
     line: _Line
@@ -145,8 +146,9 @@ class _Task:
     def __call__(self, block: Block) -> Any:
         return merge_all(map(self.of_piece, block.pieces()))
 
+    @abstractmethod
     def of_piece(self, piece: Block) -> Any:
-        raise NotImplementedError
+        """The summary of a piece."""
 
 
 @dataclass(frozen=True)

@@ -37,14 +37,12 @@ class Iterate:
     active, gamma : of which surrogate, and where
     value, objective : F_I and L there; L is NaN where only the surrogate is looked at
     fingerprints : of the active set and of the one at the point, where they were asked for
-    zero : u up to this size counts as 0
     """
 
     active: ActiveSet
     gamma: Vector
     value: float
     objective: float
-    zero: float
     fingerprints: tuple[int, int] | None = None
 
     @property

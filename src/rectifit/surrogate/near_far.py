@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
-from rectifit.active import ActiveSet
+from rectifit.active import ALL, ActiveSet
 from rectifit.bounds import allowance
 from rectifit.coordinates import Coordinates
 from rectifit.parallel import workers
@@ -195,12 +195,9 @@ class NearFar:
             found += self._solve(sets[part], starts[part], following, on_look)
         return found
 
-    def look_at(self, sets: Sequence[ActiveSet], gammas: Sequence[Vector]) -> list[Iterate]:
+    def look_at(self, gammas: Sequence[Vector]) -> list[Iterate]:
         """Points as if they had been found, by one look without near rows."""
-        questions = [
-            Question(active, gamma, None, zero=self.zero_of(gamma))
-            for active, gamma in zip(sets, gammas, strict=True)
-        ]
+        questions = [Question(ALL, gamma, None, zero=self.zero_of(gamma)) for gamma in gammas]
         return [view.at for view in self.reader.look(questions)]
 
     def zero_of(self, gamma: Vector) -> float:
@@ -238,15 +235,10 @@ class NearFar:
         places = []
         for state in states:
             places.append(len(questions))
-            zero = self.zero_of(state.gamma)
-            question = Question(state.active, state.gamma, state.target, state.last)
-            state.ahead = None
-            if following is None:
-                questions.append(question)
-                continue
-            questions.append(question._replace(zero=zero))
-            if state.is_last and state.last is not None:
-                point = replace(state.last[0].at, gamma=state.gamma, fingerprints=None, zero=zero)
+            zero = None if following is None else self.zero_of(state.gamma)
+            questions.append(Question(state.active, state.gamma, state.target, state.last, zero))
+            if following is not None and state.is_last and state.last is not None:
+                point = replace(state.last[0].at, gamma=state.gamma, fingerprints=None)
                 questions.append(questions[-1]._replace(active=following(point), last=None))
         views = self.reader.look(questions)
         for state, place, after in zip(states, places, [*places[1:], len(questions)], strict=True):

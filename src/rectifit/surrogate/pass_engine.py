@@ -103,7 +103,7 @@ class PassEngine(Engine):
         """The true objectives of some coefficients, by one pass."""
         gammas = [self.reader.coordinates.from_coefficients(*point) for point in points]
         with threadpool_limits(1, "blas"):
-            return [self._point(at) for at in self._engine.look_at([ALL] * len(gammas), gammas)]
+            return [self._point(at) for at in self._engine.look_at(gammas)]
 
     def active_at(self, points: Sequence[Point]) -> list[ActiveSet]:
         """The signs of the points."""
@@ -198,7 +198,7 @@ class PassEngine(Engine):
         total, square = self.reader.total, self.reader.coordinates.scale**2
         zero = np.zeros(self.reader.coordinates.n_directions)
         loss = float(allowance(self.problem.n_samples, total))
-        at = Iterate(NONE, zero, total, total, 0.0)
+        at = Iterate(NONE, zero, total, total)
         return Minimum(NONE, total * square, (total - loss) * square, True, self._point(at))
 
     def _watch(self, points: list[Iterate]) -> None:

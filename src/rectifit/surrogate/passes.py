@@ -15,7 +15,7 @@ from rectifit.data.memory import MemoryData
 from rectifit.data.problem import Problem
 from rectifit.surrogate.model import BandSums, Iterate, ModelStep, View
 from rectifit.surrogate.near_far import Question
-from rectifit.surrogate.sample_model import BandTarget, Sample, SampleModel
+from rectifit.surrogate.sample_model import BandTarget, SampleModel
 from rectifit.surrogate.survey import GramTask, SurveyTask
 from rectifit.surrogate.sweep import PassResult, Probe, SweepTask
 
@@ -79,7 +79,7 @@ class PassReader:
         self.cross: Vector = survey.cross @ magnified
         self.ridge = self.coordinates.ridge(self.penalty)
         self.reach = float(np.linalg.norm(magnified))
-        self.sample = Sample(*survey.sample.joined())
+        self.sample = survey.sample.joined()
         near_factor = problem.data.near_factor
         self.model = SampleModel(self.coordinates, self.sample, self._sampled(), self.n_samples, near_factor)
 
@@ -139,7 +139,6 @@ class PassReader:
             gamma,
             value=float(found.values[line]) + penalty,
             objective=float(found.objectives[line]) + penalty,
-            zero=0.0 if probe.zero is None else probe.zero,
             fingerprints=None if probe.zero is None else both,
         )
         band = BandSums(2.0 * found.band_slopes[line], found.band_grams[line], float(found.band_gaps[line]))

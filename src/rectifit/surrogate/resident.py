@@ -127,7 +127,7 @@ class ResidentReader:
         distance[self._fixed] = np.inf
         residual = u * right - y
         penalty = float(rows.penalty @ np.square(rows.T @ gamma))
-        at = Iterate(question.active, gamma, float(residual @ residual) + penalty, math.nan, 0.0)
+        at = Iterate(question.active, gamma, float(residual @ residual) + penalty, math.nan)
         last = None if question.last is None else question.last[0]
         if question.last is not None:
             self.remember(*question.last)

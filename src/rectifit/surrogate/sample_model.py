@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,12 @@ from rectifit.active import ActiveSet, Cut, Sign
 from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block
 from rectifit.data.problem import Problem
+from rectifit.data.sampling import Sample
 from rectifit.surrogate.near_far import Found, SurrogateStart, count_near
 from rectifit.surrogate.piece_rows import read_piece
 from rectifit.surrogate.solver import SurrogateSolver
 
-__all__ = ["BandTarget", "Sample", "SampleModel"]
+__all__ = ["BandTarget", "SampleModel"]
 
 # Numbers in the near rows that are sought; up to twice as many rows are kept.
 MAX_NEAR_NUMBERS = 1 << 23
@@ -32,15 +33,6 @@ AFTER_SAMPLE = 0.3
 # The rows of the sample from which the density of kinks is read.
 MIN_TELLING_ROWS = 20
 MIN_WIDTH = 1e-13
-
-
-class Sample(NamedTuple):
-    """Some rows in memory: X, y, weights or None, and their numbers."""
-
-    X: Any
-    y: Vector
-    w: Vector | None
-    index: Any
 
 
 class BandTarget(NamedTuple):
