@@ -129,3 +129,88 @@ class ConeBounds(NamedTuple):
     bounds: Vector
     states: npt.NDArray[np.int64]
     splits: npt.NDArray[np.int64]
+
+
+class Cell(NamedTuple):
+    """The cone of all b with sign * b_axis = s >= 0 and low_k s <= b_k <= high_k s."""
+
+    axis: int
+    sign: float
+    low: Vector
+    high: Vector
+
+
+class Cells(NamedTuple):
+    """Open cells, one per line of each array; free lines are kept by the search.
+
+    kinds are packed, two bits a sample; corners are the signs of those that the relaxation used, and weights
+    theirs; split is the coordinate to split next, -1 if the cell is too narrow.
+    """
+
+    low: Matrix
+    high: Matrix
+    kinds: npt.NDArray[np.uint8]
+    corners: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float32]
+    n_corners: npt.NDArray[np.int64]
+    axis: npt.NDArray[np.int64]
+    sign: npt.NDArray[np.int8]
+    split: npt.NDArray[np.int64]
+    state: npt.NDArray[np.int8]
+    bound: Vector
+
+
+class Layout(NamedTuple):
+    """Which coordinates of a cell are enumerated."""
+
+    listed: npt.NDArray[np.bool_]
+    order: npt.NDArray[np.int64]
+    n_listed: npt.NDArray[np.int64]
+    n_first: npt.NDArray[np.int64]
+    rest_bits: npt.NDArray[np.int64]
+    has_rest: bool
+
+
+class CellWork(NamedTuple):
+    """Room for the relaxation of one cell; one per thread."""
+
+    centre: Vector
+    radius: Vector
+    index: npt.NDArray[np.int64]
+    ZF: Matrix
+    yF: Vector
+    rest: Vector
+    m: Vector
+    mu: Vector
+    step: Vector
+    below: npt.NDArray[np.bool_]
+    ZU: Matrix
+    u: Vector
+    du: Vector
+    nu: Vector
+    kinks: Vector
+    outcomes: Vector
+    state: npt.NDArray[np.int8]
+    V: Matrix
+    H: Matrix
+    VG: Matrix
+    P: Matrix
+    M: Matrix
+    theta: Vector
+    change: Vector
+    own_prices: Vector
+    free: npt.NDArray[np.int64]
+    corners: npt.NDArray[np.int64]
+    prices: Vector
+    first: Matrix
+    second: Matrix
+    product: Vector
+
+
+class Found(NamedTuple):
+    """Of each part its minimiser, the loss there, the next coordinate; counts of cells, steps, pricings."""
+
+    points: Matrix
+    losses: Vector
+    split: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]

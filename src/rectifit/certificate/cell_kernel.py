@@ -1,0 +1,1054 @@
+"""Compiled loops of the search over cells of directions: the bound by common corner weights (see cells.py)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rectifit import bounds
+from rectifit.certificate.records import CONVEX, FREE, OFF, ON, Cell, Cells, CellWork, Found, Layout, Samples
+from rectifit.compiling import compiled, inner, shared
+from rectifit.tolerances import (
+    CONE_EDGE_TOL,
+    ELLIPSOID_PIVOT_TOL,
+    FLOAT64_EPS,
+    INTERVAL_ATOL,
+    INTERVAL_RTOL,
+    SPAN_PIVOT_TOL,
+    SUM_TOL,
+)
+
+__all__ = ["CLOSED", "GOOD", "THIN", "expand"]
+
+# What became of a cell: it has a bound; it has one, but its samples may not span the space; it holds nothing
+# below the cutoff.
+GOOD = 0
+THIN = 1
+CLOSED = 2
+
+# Cells that are not wider are not split any more, in ratios of coordinates.
+MIN_WIDTH = 1e-9
+# Added to how much coordinates matter, so that the widest is split where none does.
+LEAST_WEIGHT = 1e-12
+# Corners at work, those added after one pricing, and pricings.
+MAX_CORNERS = 48
+MAX_ADDED = 6
+MAX_PRICINGS = 40
+# Newton steps, and tries to find the weights that are free in one.
+MAX_NEWTON = 60
+MAX_FREE_TRIES = 3
+# The kink of a piece with y < 0 is rounded over this share of |y| for Newton steps. Bounds know nothing of it.
+ROUNDED = 1e-3
+STEEP = 1.0 + 1.0 / ROUNDED
+# Weight of the squared distance beyond the largest scale. Any weight is sound.
+SCALE_PENALTY = 400.0
+# Where no largest scale is known, steps are held back beyond this multiple of |y|.
+GUIDING_SCALE = 1e4
+# Share of the cutoff to which weights are optimised, and how far prices are kept above zero.
+WEIGHT_TOL = 1e-5
+TILT = 3.0
+# A cell is bounded once more if its edges were drawn in to less than this share of their length.
+NARROWED_SHARE = 0.9
+MAX_ROUNDS = 3
+# Samples per block of the tables of prices.
+BLOCK = 256
+# Shares of the diagonal that are added to Newton's matrix, and the least of it.
+REGULARISATION = 1e-10
+MIN_REGULARISATION = 1e-9
+# Pieces beyond y are used where u is above this share of y.
+LIKELY_SHARE = 0.5
+# Steps towards the least length of (Zd)_+ in a cell, and Newton steps of each line search.
+LENGTH_STEPS = 20
+# Share of the first slope that may be left beyond the minimum along a step, and tries to find it.
+OVERSHOOT = 0.3
+MAX_LINE_STEPS = 12
+LINE_STEPS = 4
+
+shared(bounds.support_allowance)
+
+
+@inner
+def settle(samples, cell, kind, work):
+    """Settle open samples of one sign in the cell; centre and radius of u / s are left in the work space."""
+    Zt, low, high = samples.Zt, cell.low, cell.high
+    centre, radius = work.centre, work.radius
+    q, n = Zt.shape
+    for i in range(n):
+        centre[i] = radius[i] = 0.0
+    for k in range(q):
+        middle, half = 0.5 * (low[k] + high[k]), 0.5 * (high[k] - low[k])
+        for i in range(n):
+            z = Zt[k, i]
+            centre[i] += z * middle
+            radius[i] += abs(z) * half
+    for i in range(n):
+        if kind[i] == FREE or kind[i] == CONVEX:
+            if centre[i] - radius[i] >= 0.0:
+                kind[i] = ON
+            elif centre[i] + radius[i] <= 0.0:
+                kind[i] = OFF
+
+
+@inner
+def add_on(samples, kind, seen, K, linear):
+    """Add samples that are ON, and were not seen to be, to K = ridge + sum z z' and linear = sum y z.
+
+    Returns the sum of their y^2.
+    """
+    Z, y = samples.Z, samples.y
+    n, q = Z.shape
+    squares = 0.0
+    for i in range(n):
+        if kind[i] == ON and seen[i] != ON:
+            squares += y[i] * y[i]
+            for j in range(q):
+                z = Z[i, j]
+                linear[j] += y[i] * z
+                for k in range(j + 1):
+                    K[j, k] += z * Z[i, k]
+    return squares
+
+
+@inner
+def gather_free(samples, kind, work, weights):
+    """Columns of the FREE samples, and how much each coordinate matters: sum y |z|. Returns how many."""
+    Zt, y = samples.Zt, samples.y
+    ZF, yF, index = work.ZF, work.yF, work.index
+    q, n = Zt.shape
+    count = 0
+    for i in range(n):
+        if kind[i] == FREE:
+            index[count] = i
+            yF[count] = y[i]
+            count += 1
+    for k in range(q):
+        total = 0.0
+        for e in range(count):
+            z = Zt[k, index[e]]
+            ZF[k, e] = z
+            total += yF[e] * abs(z)
+        weights[k] = total
+    return count
+
+
+@inner
+def gather_pieces(samples, kind, b, scale, axis, sign, work):
+    """Rows of the pieces in u: (u - y)_+^2 of FREE samples where it is likely to count, all of CONVEX ones.
+
+    Their slope is 0 left of a kink and 2 (u - y) right of a ramp. The last row, with its kink at `scale`, is
+    the penalty beyond the largest scale. Returns how many there are, and the sum of y^2 of CONVEX samples.
+    """
+    Zt, y = samples.Zt, samples.y
+    index, centre = work.index, work.centre
+    q, n = Zt.shape
+    count, squares = 0, 0.0
+    for i in range(n):
+        centre[i] = 0.0
+    for k in range(q):
+        x = b[k]
+        for i in range(n):
+            centre[i] += x * Zt[k, i]
+    for i in range(n):
+        if kind[i] == FREE:
+            if centre[i] > LIKELY_SHARE * y[i]:
+                index[count] = i
+                work.kinks[count] = work.outcomes[count] = y[i]
+                count += 1
+        elif kind[i] == CONVEX:
+            squares += y[i] * y[i]
+            index[count] = i
+            work.kinks[count], work.outcomes[count] = 0.0, y[i]
+            count += 1
+    for k in range(q):
+        for e in range(count):
+            work.ZU[k, e] = Zt[k, index[e]]
+        work.ZU[k, count] = 0.0
+    for e in range(count):
+        work.u[e] = centre[index[e]]
+    root = math.sqrt(SCALE_PENALTY)
+    work.ZU[axis, count] = root * sign
+    work.kinks[count] = work.outcomes[count] = root * scale
+    work.u[count] = root * sign * b[axis]
+    return count + 1, squares
+
+
+@inner
+def make_corner(samples_free, e, bits, cell, layout, work):
+    """Corner e with these bits, and max(0, z'v) of all FREE samples there, or what stands for it.
+
+    Coordinates that are not enumerated enter by (z'(v + t))_+ <= (z'v)_+ + (z't + r) / 2 with t the deviation
+    from their centres and r = sum |z_k| h_k the most that |z't| can be.
+    """
+    axis, sign, low, high = cell
+    V, H, ZF = work.V, work.H, work.ZF
+    q = V.shape[1]
+    for k in range(q):
+        if k == axis:
+            V[e, k] = sign
+        else:
+            V[e, k] = high[k] if (bits >> k) & 1 else low[k]
+    for i in range(samples_free):
+        H[e, i] = 0.0
+    for k in range(q):
+        x = V[e, k] if k == axis or layout.listed[k] else 0.5 * (low[k] + high[k])
+        for i in range(samples_free):
+            H[e, i] += x * ZF[k, i]
+    for i in range(samples_free):
+        H[e, i] = max(H[e, i], 0.0)
+    if layout.has_rest:
+        for i in range(samples_free):
+            H[e, i] += 0.5 * work.rest[i]
+        for k in range(q):
+            if k != axis and not layout.listed[k]:
+                half = 0.5 * (V[e, k] - 0.5 * (low[k] + high[k]))
+                for i in range(samples_free):
+                    H[e, i] += half * ZF[k, i]
+
+
+@inner
+def add_products(n_corners, e, n_free, work):
+    """Row and column e of P = H'H over the FREE samples with m < y."""
+    for i in range(n_free):
+        work.step[i] = work.H[e, i] if work.below[i] else 0.0
+    for d in range(n_corners):
+        s = 0.0
+        for i in range(n_free):
+            s += work.step[i] * work.H[d, i]
+        work.P[e, d] = work.P[d, e] = s
+
+
+@inner
+def place(n_corners, n_free, n_pieces, b, K, G, work):
+    """Everything that depends on the weights: b, m, u, the states of all pieces, P and G."""
+    V, H, ZU, theta = work.V, work.H, work.ZU, work.theta
+    q = b.shape[0]
+    for j in range(q):
+        b[j] = 0.0
+        for e in range(n_corners):
+            b[j] += theta[e] * V[e, j]
+    for i in range(n_free):
+        work.m[i] = 0.0
+    for e in range(n_corners):
+        t = theta[e]
+        for i in range(n_free):
+            work.m[i] += t * H[e, i]
+    for i in range(n_free):
+        work.below[i] = work.m[i] < work.yF[i]
+    for e in range(n_corners):
+        add_products(e + 1, e, n_free, work)
+    for i in range(n_pieces):
+        work.u[i] = 0.0
+    for j in range(q):
+        x = b[j]
+        for i in range(n_pieces):
+            work.u[i] += x * ZU[j, i]
+    for j in range(q):
+        for k in range(j + 1):
+            G[j, k] = G[k, j] = K[j, k]
+    for i in range(n_pieces):
+        work.state[i] = 0
+    move_pieces(n_pieces, G, work)
+
+
+@inner
+def move_pieces(n_pieces, G, work):
+    """States of the pieces at u, and G = K + sum of their curvatures."""
+    ZU, u, kinks, outcomes, state = work.ZU, work.u, work.kinks, work.outcomes, work.state
+    q = G.shape[0]
+    for i in range(n_pieces):
+        steep = STEEP * (u[i] - kinks[i]) < u[i] - outcomes[i]
+        new = 0 if u[i] <= kinks[i] else (1 if steep else 2)
+        if new != state[i]:
+            change = (0.0, STEEP, 1.0)[new] - (0.0, STEEP, 1.0)[state[i]]
+            state[i] = new
+            for j in range(q):
+                x = change * ZU[j, i]
+                for k in range(q):
+                    G[j, k] += x * ZU[k, i]
+
+
+@inner
+def move_free(n_corners, n_free, work):
+    """States of FREE samples at m, and P."""
+    for i in range(n_free):
+        below = work.m[i] < work.yF[i]
+        if below != work.below[i]:
+            work.below[i] = below
+            for e in range(n_corners):
+                x = work.H[e, i] if below else -work.H[e, i]
+                if x != 0.0:
+                    for d in range(n_corners):
+                        work.P[e, d] += x * work.H[d, i]
+
+
+@inner
+def take_slopes(n_free, n_pieces, K, linear, b, slope, work):
+    """Slopes mu and nu of all pieces, and the gradient 2 (K b - linear) + sum nu z in b."""
+    ZU, u, kinks, outcomes, nu = work.ZU, work.u, work.kinks, work.outcomes, work.nu
+    q = b.shape[0]
+    for i in range(n_free):
+        work.mu[i] = 2.0 * max(work.yF[i] - work.m[i], 0.0)
+    for i in range(n_pieces):
+        nu[i] = 2.0 * max(min(STEEP * (u[i] - kinks[i]), u[i] - outcomes[i]), 0.0)
+    for j in range(q):
+        s = 0.0
+        for k in range(q):
+            s += (K[j, k] if k <= j else K[k, j]) * b[k]
+        s = 2.0 * (s - linear[j])
+        for i in range(n_pieces):
+            s += ZU[j, i] * nu[i]
+        slope[j] = s
+
+
+@inner
+def slope_along(n_free, n_pieces, t, constant, quadratic, work):
+    """Half the slope at t along the step."""
+    yF, m, step = work.yF, work.m, work.step
+    u, du, kinks, outcomes = work.u, work.du, work.kinks, work.outcomes
+    slope = constant + t * quadratic
+    for i in range(n_free):
+        slope -= max(yF[i] - m[i] - t * step[i], 0.0) * step[i]
+    for i in range(n_pieces):
+        x = u[i] + t * du[i]
+        slope += max(min(STEEP * (x - kinks[i]), x - outcomes[i]), 0.0) * du[i]
+    return slope
+
+
+@inner
+def factor_plus(M, size, extra):
+    """Cholesky factor of M + extra in place, lower triangle."""
+    for j in range(size):
+        s = M[j, j] + extra
+        for k in range(j):
+            s -= M[j, k] * M[j, k]
+        M[j, j] = math.sqrt(s) if s > 0.5 * extra else math.sqrt(extra)
+        for i in range(j + 1, size):
+            t = M[i, j]
+            for k in range(j):
+                t -= M[i, k] * M[j, k]
+            M[i, j] = t / M[j, j]
+
+
+@inner
+def solve_plus(M, size, x):
+    """x <- (M M')^-1 x for a factor M."""
+    for j in range(size):
+        s = x[j]
+        for k in range(j):
+            s -= M[j, k] * x[k]
+        x[j] = s / M[j, j]
+    for j in range(size - 1, -1, -1):
+        s = x[j]
+        for k in range(j + 1, size):
+            s -= M[k, j] * x[k]
+        x[j] = s / M[j, j]
+
+
+@inner
+def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, work):
+    """Minimise F - tilt sum(theta) over the weights of the corners at hand, by projected Newton steps.
+
+    F is the relaxation (see cells.py). The tilt leaves the prices of corners in use about `tilt` above zero,
+    so that small errors do no harm. b, m, u, states, P and G fit the weights before and after; slopes are
+    those at the end. Returns the number of steps.
+    """
+    V, H, theta, P, M = work.V, work.H, work.theta, work.P, work.M
+    free, change, prices = work.free, work.change, work.own_prices
+    q = b.shape[0]
+    db, VG = np.empty(q), work.VG
+    for count in range(MAX_NEWTON):
+        take_slopes(n_free, n_pieces, K, linear, b, slope, work)
+        scale = worst = slack = 0.0
+        for e in range(n_corners):
+            s = -tilt
+            for i in range(n_free):
+                s -= work.mu[i] * H[e, i]
+            for j in range(q):
+                s += V[e, j] * slope[j]
+            prices[e] = s
+            scale += theta[e]
+            worst = min(worst, s)
+            slack += abs(theta[e] * s)
+        if slack <= tol and -worst * scale <= tol:
+            return count
+        size = 0
+        for e in range(n_corners):
+            if theta[e] > 0.0 or prices[e] < 0.0:
+                free[size] = e
+                size += 1
+        for a in range(size):
+            e = free[a]
+            for j in range(q):
+                s = 0.0
+                for k in range(q):
+                    s += V[e, k] * G[k, j]
+                VG[e, j] = s
+        for _ in range(MAX_FREE_TRIES):
+            trace = 0.0
+            for a in range(size):
+                e = free[a]
+                for c in range(a + 1):
+                    s = P[e, free[c]]
+                    for j in range(q):
+                        s += VG[e, j] * V[free[c], j]
+                    M[a, c] = s
+                trace += M[a, a]
+                change[a] = -0.5 * prices[e]
+            factor_plus(M, size, REGULARISATION * trace / max(size, 1) + MIN_REGULARISATION)
+            solve_plus(M, size, change)
+            # Weights at zero that the step would push below are not free.
+            kept = 0
+            for a in range(size):
+                if theta[free[a]] > 0.0 or change[a] > 0.0:
+                    free[kept], change[kept] = free[a], change[a]
+                    kept += 1
+            if kept == size or kept == 0:
+                break
+            size = kept
+        if size == 0:
+            return count
+        # The way to max(0, theta + change) if that leads down enough, otherwise as far as the first zero.
+        whole = down = 0.0
+        for a in range(size):
+            e = free[a]
+            whole += prices[e] * change[a]
+            down += prices[e] * (max(theta[e] + change[a], 0.0) - theta[e])
+        reach = 1.0
+        bent = down < 0.1 * whole and down < 0.0
+        for a in range(size):
+            e = free[a]
+            if bent:
+                change[a] = max(theta[e] + change[a], 0.0) - theta[e]
+            elif change[a] < 0.0 and theta[e] + reach * change[a] < 0.0:
+                reach = -theta[e] / change[a]
+        for i in range(n_free):
+            work.step[i] = 0.0
+        for i in range(n_pieces):
+            work.du[i] = 0.0
+        constant = 0.0
+        for j in range(q):
+            db[j] = 0.0
+        for a in range(size):
+            e, x = free[a], change[a]
+            constant -= 0.5 * tilt * x
+            for i in range(n_free):
+                work.step[i] += x * H[e, i]
+            for j in range(q):
+                db[j] += x * V[e, j]
+        quadratic = 0.0
+        for j in range(q):
+            x = db[j]
+            for i in range(n_pieces):
+                work.du[i] += x * work.ZU[j, i]
+            bending = level = 0.0
+            for k in range(q):
+                a = K[j, k] if k <= j else K[k, j]
+                bending += a * db[k]
+                level += a * b[k]
+            quadratic += x * bending
+            constant += x * (level - linear[j])
+        # A step that overshoots by a little is taken; otherwise the zero of the slope is bracketed.
+        t, before = reach, 0.5 * whole
+        rise = slope_along(n_free, n_pieces, t, constant, quadratic, work)
+        least, most, lower, upper = 0.0, reach, before, rise
+        for _ in range(MAX_LINE_STEPS):
+            if rise <= -OVERSHOOT * before:
+                break
+            t = least + (most - least) * min(max(lower / (lower - upper), 0.1), 0.9)
+            rise = slope_along(n_free, n_pieces, t, constant, quadratic, work)
+            if rise > 0.0:
+                most, upper = t, rise
+            else:
+                least, lower = t, rise
+        if not t > 0.0:
+            return count
+        for a in range(size):
+            e = free[a]
+            x = theta[e] + t * change[a]
+            theta[e] = x if x > 1e-14 * theta[e] else 0.0
+        for j in range(q):
+            b[j] += t * db[j]
+        for i in range(n_free):
+            work.m[i] += t * work.step[i]
+        for i in range(n_pieces):
+            work.u[i] += t * work.du[i]
+        move_free(n_corners, n_free, work)
+        move_pieces(n_pieces, G, work)
+    take_slopes(n_free, n_pieces, K, linear, b, slope, work)
+    return MAX_NEWTON
+
+
+@inner
+def price(n_free, cell, layout, slope, work):
+    """work.prices[c] <- D(v) = slope'v - sum mu_i max(0, z_i'v) at all corners; returns what rounding may be.
+
+    Bit a of c says that coordinate layout.order[a] is high. Coordinates that are not listed are at their best
+    ends, which layout.rest_bits has. Corners are sums of two tables, for the first and for the other half of
+    the coordinates, over blocks of the samples with mu > 0.
+    """
+    axis, sign, low, high = cell
+    ZF, mu, prices, first, second = work.ZF, work.mu, work.prices, work.first, work.second
+    q = ZF.shape[0]
+    n_first, n_listed = layout.n_first[0], layout.n_listed[0]
+    base = sign * slope[axis]
+    size, bits = abs(base), 0
+    for k in range(q):
+        if k == axis:
+            continue
+        size += abs(slope[k]) * max(abs(low[k]), abs(high[k]))
+        if layout.listed[k]:
+            base += slope[k] * low[k]
+        else:
+            s = 0.0
+            for i in range(n_free):
+                s += mu[i] * ZF[k, i]
+            s = slope[k] - 0.5 * s
+            base += slope[k] * 0.5 * (low[k] + high[k]) - abs(s) * 0.5 * (high[k] - low[k])
+            if s < 0.0:
+                bits |= 1 << k
+    if layout.has_rest:
+        s = 0.0
+        for i in range(n_free):
+            s += mu[i] * work.rest[i]
+        base -= 0.5 * s
+        size += s
+    layout.rest_bits[0] = bits
+    prices[0] = base
+    for a in range(n_listed):
+        k = layout.order[a]
+        x = slope[k] * (high[k] - low[k])
+        for c in range(1 << a):
+            prices[c + (1 << a)] = prices[c] + x
+    i = 0
+    while i < n_free:
+        count = 0
+        while i < n_free and count < BLOCK:
+            if mu[i] > 0.0:
+                work.index[count] = i
+                count += 1
+            i += 1
+        for c in range(count):
+            first[0, c] = second[0, c] = 0.0
+        for k in range(q):
+            if k == axis:
+                x = sign
+            elif layout.listed[k]:
+                x = low[k]
+            else:
+                x = 0.5 * (low[k] + high[k])
+            most = max(abs(low[k]), abs(high[k]))
+            for c in range(count):
+                z = mu[work.index[c]] * ZF[k, work.index[c]]
+                first[0, c] += x * z
+                size += most * abs(z)
+        for a in range(n_listed):
+            k = layout.order[a]
+            width = high[k] - low[k]
+            for c in range(count):
+                work.product[c] = width * mu[work.index[c]] * ZF[k, work.index[c]]
+            if a < n_first:
+                for e in range(1 << a):
+                    for c in range(count):
+                        first[e + (1 << a), c] = first[e, c] + work.product[c]
+            else:
+                half = 1 << (a - n_first)
+                for e in range(half):
+                    for c in range(count):
+                        second[e + half, c] = second[e, c] + work.product[c]
+        for e in range(1 << (n_listed - n_first)):
+            for d in range(1 << n_first):
+                s = 0.0
+                for c in range(count):
+                    s += max(first[d, c] + second[e, c], 0.0)
+                prices[(e << n_first) + d] -= s
+    # Each corner is a sum of q products, and so is each of its samples.
+    return bounds.support_allowance(4 * q, size)
+
+
+@inner
+def dual_value(n_free, n_pieces, constant, K, b, work):
+    """S of cells.py, less what rounding may have added."""
+    q = b.shape[0]
+    total, size = constant, abs(constant)
+    for j in range(q):
+        for k in range(j + 1):
+            t = b[j] * K[j, k] * b[k] * (1.0 if k == j else 2.0)
+            total -= t
+            size += abs(t)
+    for i in range(n_free):
+        t = work.mu[i] * (work.yF[i] - 0.25 * work.mu[i])
+        total += t
+        size += abs(t)
+    for i in range(n_pieces):
+        # Below the jump at a kink at 0 the conjugate is -y^2; constant has the y^2 of CONVEX samples.
+        y, v = work.outcomes[i], work.nu[i]
+        jump = 2.0 * (work.kinks[i] - y)
+        t = 0.0 if v <= jump else (y * y if jump > 0.0 else 0.0) + v * (y + 0.25 * v)
+        total -= t
+        size += abs(t)
+    return total - bounds.support_allowance(2 * q, size)
+
+
+@inner
+def factor_regular(K, L):
+    """Cholesky factor of K, given by its lower triangle; whether no pivot is below a share of the trace."""
+    q = K.shape[0]
+    trace = 0.0
+    for j in range(q):
+        trace += K[j, j]
+    for j in range(q):
+        for k in range(j + 1):
+            s = K[j, k]
+            for e in range(k):
+                s -= L[j, e] * L[k, e]
+            if k < j:
+                L[j, k] = s / L[k, k]
+            elif s > ELLIPSOID_PIVOT_TOL * trace:
+                L[j, j] = math.sqrt(s)
+            else:
+                return False
+    return True
+
+
+@inner
+def draw_in(samples, cell, kind, L, at, rho, room):
+    """Draw in edges and settle samples by the ellipsoid of a bound that is `room` below the cutoff.
+
+    With K = LL' the Gram matrix of the samples that are ON, plus the ridge, every b in the cell has
+
+        L(b) >= S + rho'(b - at) + (b - at)'K(b - at),
+
+    so those with a loss up to S + room lie in the ellipsoid around c = at - K^-1 rho / 2 with
+    (b - c)'K(b - c) <= room + rho'K^-1 rho / 4. Returns how much of the widths is left, -1 if nothing is.
+    """
+    Z = samples.Z
+    axis, sign, low, high = cell
+    n, q = Z.shape
+    b, w, M = at.copy(), rho.copy(), np.empty((q, q))
+    solve_plus(L, q, w)
+    gain = 0.0
+    for j in range(q):
+        b[j] -= 0.5 * w[j]
+        gain += 0.25 * rho[j] * w[j]
+    room = (room + gain) * (1.0 + INTERVAL_RTOL)
+    if room < 0.0:
+        return -1.0
+    for i in range(n):
+        if kind[i] != FREE and kind[i] != CONVEX:
+            continue
+        u = length = 0.0
+        for j in range(q):
+            s = Z[i, j]
+            u += s * b[j]
+            for k in range(j):
+                s -= L[j, k] * w[k]
+            w[j] = s / L[j, j]
+            length += w[j] * w[j]
+        radius = math.sqrt(room * length) + INTERVAL_ATOL
+        if u - radius >= 0.0:
+            kind[i] = ON
+        elif u + radius <= 0.0:
+            kind[i] = OFF
+    # M = room K^-1, and the ratios b_k / s reached in the ellipsoid.
+    for j in range(q):
+        for k in range(q):
+            w[k] = 0.0
+        w[j] = 1.0
+        solve_plus(L, q, w)
+        for k in range(q):
+            M[k, j] = w[k] * room
+    s, radius = sign * b[axis], math.sqrt(max(M[axis, axis], 0.0)) + INTERVAL_ATOL
+    if s + radius <= 0.0:
+        return -1.0
+    A = (s - INTERVAL_ATOL) * (s - INTERVAL_ATOL) - M[axis, axis]
+    if s - radius <= 0.0 or A <= 0.0:
+        return 1.0
+    before = after = 0.0
+    for k in range(q):
+        if k == axis:
+            continue
+        before += high[k] - low[k]
+        B, C = b[k] * s - sign * M[axis, k], b[k] * b[k] - M[k, k]
+        root = math.sqrt(max(B * B - A * C, 0.0))
+        low[k] = max(low[k], (B - root) / A - CONE_EDGE_TOL)
+        high[k] = min(high[k], (B + root) / A + CONE_EDGE_TOL)
+        if low[k] > high[k]:
+            return -1.0
+        after += high[k] - low[k]
+    return after / before if before > 0.0 else 1.0
+
+
+@inner
+def least_length(samples, cell, work):
+    """A lower bound of |(Zd)_+| over the directions d of a cell, at s = 1; 0 if none is found.
+
+    |(Zd)_+| >= w'(Zd)_+ >= w'Zd for every w >= 0 of length 1, which is linear in d and least at a corner. w
+    is that of points to which Frank-Wolfe steps lead from the centre, towards the least |(Zd)_+|.
+    """
+    Zt = samples.Zt
+    low, high = cell.low, cell.high
+    q, n = Zt.shape
+    u, du, x, best = work.centre, work.radius, np.empty(q), 0.0
+    for i in range(n):
+        u[i] = 0.0
+    for k in range(q):
+        middle = 0.5 * (low[k] + high[k])
+        for i in range(n):
+            u[i] += middle * Zt[k, i]
+    for _ in range(LENGTH_STEPS):
+        length = least = 0.0
+        for i in range(n):
+            length += max(u[i], 0.0) * u[i]
+            du[i] = -u[i]
+        if length <= 0.0:
+            return 0.0
+        for k in range(q):
+            s = 0.0
+            for i in range(n):
+                s += max(u[i], 0.0) * Zt[k, i]
+            x[k] = low[k] if s > 0.0 else high[k]
+            least += s * x[k]
+        best = max(best, least / math.sqrt(length))
+        if least > 0.9 * length:
+            break
+        for k in range(q):
+            for i in range(n):
+                du[i] += x[k] * Zt[k, i]
+        a = 0.0
+        for _ in range(LINE_STEPS):
+            rise, curvature = 0.0, 1e-300
+            for i in range(n):
+                t = u[i] + a * du[i]
+                if t > 0.0:
+                    rise += t * du[i]
+                    curvature += du[i] * du[i]
+            a = min(max(a - rise / curvature, 0.0), 1.0)
+        if a <= 0.0:
+            break
+        for i in range(n):
+            u[i] += a * du[i]
+    return best * (1.0 - SUM_TOL * n)
+
+
+@inner
+def spans_all(Z, kind):
+    """Whether the samples that are not OFF span the whole space, by a wide margin; mostly a few do."""
+    n, q = Z.shape
+    K, L, count, enough = np.zeros((q, q)), np.empty((q, q)), 0, 4 * q
+    for i in range(n):
+        if kind[i] != OFF:
+            for j in range(q):
+                for k in range(j + 1):
+                    K[j, k] += Z[i, j] * Z[i, k]
+            count += 1
+            if count == enough:
+                if factor_regular(K, L):
+                    return True
+                enough *= 4
+    return factor_regular(K, L)
+
+
+@inner
+def is_known(nogoods, kind):
+    """Whether all samples of a nogood are OFF."""
+    for e in range(nogoods.shape[0]):
+        inside = True
+        for i in range(nogoods.shape[1]):
+            if nogoods[e, i] and kind[i] != OFF:
+                inside = False
+                break
+        if inside:
+            return True
+    return False
+
+
+@inner
+def list_coordinates(cell, weights, layout):
+    """Choose the coordinates that are enumerated: all of them, or the widest."""
+    axis, _, low, high = cell
+    q = low.shape[0]
+    for k in range(q):
+        layout.listed[k] = False
+    for a in range(layout.n_listed[0]):
+        best, widest = -1, -1.0
+        for k in range(q):
+            width = (high[k] - low[k]) * (weights[k] + LEAST_WEIGHT)
+            if k != axis and not layout.listed[k] and width > widest:
+                best, widest = k, width
+        layout.listed[best] = True
+        layout.order[a] = best
+
+
+@inner
+def add_corners(n_corners, n_free, cell, layout, threshold, work):
+    """Add the corners with the least prices below a threshold, no two of them neighbours. How many there are."""
+    n_listed, prices = layout.n_listed[0], work.prices
+    for _ in range(MAX_ADDED):
+        least, at = threshold, -1
+        for c in range(1 << n_listed):
+            if prices[c] < least:
+                least, at = prices[c], c
+        if at < 0 or n_corners >= MAX_CORNERS:
+            break
+        bits = layout.rest_bits[0]
+        prices[at] = np.inf
+        for a in range(n_listed):
+            prices[at ^ (1 << a)] = np.inf
+            if (at >> a) & 1:
+                bits |= 1 << layout.order[a]
+        known = False
+        for e in range(n_corners):
+            known = known or work.corners[e] == bits
+        if known:
+            continue
+        make_corner(n_free, n_corners, bits, cell, layout, work)
+        work.corners[n_corners] = bits
+        work.theta[n_corners] = 0.0
+        n_corners += 1
+        add_products(n_corners, n_corners - 1, n_free, work)
+    return n_corners
+
+
+@inner
+def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limits, nogoods, layout, work, found, line):
+    """Bound one cell. Returns what became of it, the bound, and how many corners are left.
+
+    The edges and kinds are tightened; line of found <- where the relaxation has its minimum. K0, linear0 and
+    squares0 belong to the samples that were seen to be ON.
+    """
+    axis, sign, low, high = cell
+    cutoff, explained, known_limit, best, effort = limits
+    n, q = samples.Z.shape
+    K, G, L = np.empty((q, q)), np.empty((q, q)), np.empty((q, q))
+    linear, b, slope, weights = np.empty(q), np.zeros(q), np.empty(q), np.empty(q)
+    at, rho = np.empty(q), np.zeros(q)
+    tol = WEIGHT_TOL * abs(cutoff)
+    left, regular = 2.0, False
+    for _ in range(MAX_ROUNDS):
+        settle(samples, cell, kind, work)
+        off = 0.0
+        for i in range(n):
+            if kind[i] == OFF or kind[i] == CONVEX:
+                off += samples.y[i] * samples.y[i]
+        if off * (1.0 - SUM_TOL) >= cutoff:
+            return CLOSED, off, 0
+        for j in range(q):
+            linear[j] = linear0[j]
+            for k in range(j + 1):
+                K[j, k] = K0[j, k]
+        constant = off + squares0 + add_on(samples, kind, seen, K, linear)
+        regular = factor_regular(K, L)
+        n_free = gather_free(samples, kind, work, weights)
+        list_coordinates(cell, weights, layout)
+        if layout.has_rest:
+            for i in range(n_free):
+                work.rest[i] = 0.0
+            for k in range(q):
+                if k != axis and not layout.listed[k]:
+                    for i in range(n_free):
+                        work.rest[i] += 0.5 * (high[k] - low[k]) * abs(work.ZF[k, i])
+        if n_corners == 0:
+            # Both ends of a diagonal, as far out as the best multiple of the centre.
+            product, length = 0.0, 0.0
+            for i in range(n):
+                u = max(work.centre[i], 0.0)
+                product += u * samples.y[i]
+                length += u * u
+            scale = max(product / length, MIN_WIDTH) if length > 0.0 else MIN_WIDTH
+            n_corners = 2
+            work.corners[0] = work.corners[1] = 0
+            for k in range(q):
+                if k != axis:
+                    work.corners[1] |= 1 << k
+            work.theta[0] = work.theta[1] = 0.5 * scale
+        for e in range(n_corners):
+            make_corner(n_free, e, work.corners[e], cell, layout, work)
+        for j in range(q):
+            b[j] = 0.0
+            for e in range(n_corners):
+                b[j] += work.theta[e] * work.V[e, j]
+        limit, is_limit = known_limit, known_limit < np.inf
+        if not is_limit:
+            limit = GUIDING_SCALE * explained
+        tried_length = False
+        # No limit of the scale in this cell is below this.
+        length = 0.0
+        for i in range(n):
+            length += max(work.centre[i], 0.0) * work.centre[i]
+        hope = explained / math.sqrt(length) if length > 0.0 else np.inf
+        n_pieces, _ = gather_pieces(samples, kind, b, limit, axis, sign, work)
+        place(n_corners, n_free, n_pieces, b, K, G, work)
+        found_S = -np.inf
+        found_delta = 0.0
+        for pricing in range(MAX_PRICINGS):
+            scale = 0.0
+            for e in range(n_corners):
+                scale += work.theta[e]
+            tilt = TILT * tol / max(scale, MIN_WIDTH)
+            found.counts[1] += optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, work)
+            S = dual_value(n_free, n_pieces, constant, K, b, work)
+            s = sign * b[axis]
+            runs_away = work.nu[n_pieces - 1] > 0.0 and not is_limit
+            if not tried_length and S < cutoff and (runs_away or s > hope):
+                tried_length = True
+                length = least_length(samples, cell, work)
+                if length * limit > explained or (not is_limit and length > 0.0):
+                    limit, is_limit = explained / length, True
+                    root = math.sqrt(SCALE_PENALTY)
+                    i = n_pieces - 1
+                    work.kinks[i] = work.outcomes[i] = root * limit
+                    if s > limit:
+                        for e in range(n_corners):
+                            work.theta[e] *= limit / s
+                    place(n_corners, n_free, n_pieces, b, K, G, work)
+                    continue
+            if runs_away and not is_limit:
+                break
+            error = price(n_free, cell, layout, slope, work)
+            found.counts[2] += 1
+            least = np.inf
+            for c in range(1 << layout.n_listed[0]):
+                least = min(least, work.prices[c])
+            delta = max(0.0, error - least)
+            value = S
+            if delta > 0.0:
+                value = S - delta * limit if is_limit else -np.inf
+                if regular:
+                    for j in range(q):
+                        rho[j] = 0.0
+                    rho[axis] = 1.0
+                    solve_plus(L, q, rho)
+                    inverse = rho[axis] * (1.0 + INTERVAL_RTOL)
+                    value = max(value, S - delta * s - 0.25 * delta * delta * inverse)
+            best = max(best, value)
+            if best >= cutoff:
+                return CLOSED, best, 0
+            if S - delta * s > found_S:
+                found_S, found_delta = S - delta * s, delta
+                for j in range(q):
+                    at[j] = b[j]
+            if delta == 0.0 or n_corners >= MAX_CORNERS or (S < cutoff and pricing >= effort):
+                break
+            before = n_corners
+            n_corners = add_corners(n_corners, n_free, cell, layout, 0.3 * tilt - 0.02 * delta, work)
+            if n_corners == before:
+                break
+        kept = 0
+        for e in range(n_corners):
+            if work.theta[e] > 0.0:
+                work.corners[kept], work.theta[kept] = work.corners[e], work.theta[e]
+                kept += 1
+        n_corners = kept
+        if found_S == -np.inf:
+            n_corners = 0
+            break
+        left = 2.0
+        if regular:
+            for j in range(q):
+                rho[j] = 0.0
+            rho[axis] = -found_delta * sign
+            left = draw_in(samples, cell, kind, L, at, rho, cutoff - found_S)
+            if left < 0.0:
+                return CLOSED, cutoff, 0
+        if left > NARROWED_SHARE:
+            break
+    state = GOOD
+    if not regular and not spans_all(samples.Z, kind):
+        if is_known(nogoods, kind):
+            return CLOSED, cutoff, 0
+        state = THIN
+    found.split[line] = -1
+    widest = 0.0
+    for k in range(q):
+        width = high[k] - low[k]
+        if k != axis and width > MIN_WIDTH and width * (weights[k] + LEAST_WEIGHT) > widest:
+            widest = width * (weights[k] + LEAST_WEIGHT)
+            found.split[line] = k
+    loss = 0.0
+    for i in range(n):
+        u = 0.0
+        for j in range(q):
+            u += samples.Z[i, j] * b[j]
+        u = max(u, 0.0) - samples.y[i]
+        loss += u * u
+    found.losses[line] = loss
+    for j in range(q):
+        found.points[line, j] = b[j]
+    return state, best, n_corners
+
+
+@inner
+def unpack(packed, kind):
+    """Kinds from two bits each."""
+    for i in range(kind.shape[0]):
+        kind[i] = (packed[i >> 2] >> (2 * (i & 3))) & 3
+
+
+@inner
+def pack(kind, packed):
+    """Kinds into two bits each."""
+    for i in range(packed.shape[0]):
+        packed[i] = 0
+    for i in range(kind.shape[0]):
+        packed[i >> 2] |= np.uint8(kind[i] << (2 * (i & 3)))
+
+
+@compiled
+def expand(samples, cells, nodes, others, limits, nogoods, layout, work, found):
+    """Split cells in two and bound both parts, which take the places `nodes` and `others`.
+
+    cells.state and cells.bound of these places are set; found has where the relaxation of each is least.
+    """
+    samples, cells, layout = Samples(*samples), Cells(*cells), Layout(*layout)
+    work, found = CellWork(*work), Found(*found)
+    n, q = samples.Z.shape
+    kind, seen, K, linear = np.empty(n, np.int8), np.empty(n, np.int8), np.empty((q, q)), np.empty(q)
+    corners, theta = np.empty(cells.corners.shape[1], np.int64), np.empty(cells.corners.shape[1])
+    low, high = np.empty((2, q)), np.empty((2, q))
+    cutoff, explained, limit, effort = limits
+    none = np.zeros(n, np.int8)
+    for e in range(nodes.shape[0]):
+        node = nodes[e]
+        axis, sign, parent = cells.axis[node], 1.0 * cells.sign[node], cells.bound[node]
+        n_corners, split = cells.n_corners[node], cells.split[node]
+        unpack(cells.kinds[node], seen)
+        for j in range(q):
+            linear[j] = 0.0
+            low[0, j] = low[1, j] = cells.low[node, j]
+            high[0, j] = high[1, j] = cells.high[node, j]
+            for k in range(j + 1):
+                K[j, k] = samples.ridge[j, k]
+        high[0, split] = low[1, split] = 0.5 * (low[0, split] + high[0, split])
+        squares = add_on(samples, seen, none, K, linear)
+        for a in range(n_corners):
+            corners[a], theta[a] = cells.corners[node, a], cells.weights[node, a]
+        for part in range(2):
+            place = node if part == 0 else others[e]
+            for i in range(n):
+                kind[i] = seen[i]
+            for a in range(n_corners):
+                work.corners[a], work.theta[a] = corners[a], theta[a]
+            cell = Cell(axis, sign, low[part], high[part])
+            state, bound, kept = bound_cell(
+                samples, cell, kind, seen, K, linear, squares, n_corners,
+                (cutoff, explained, limit, parent, effort), nogoods, layout, work, found, 2 * e + part,
+            )
+            found.counts[0] += 1
+            cells.state[place], cells.bound[place] = state, bound
+            if state == CLOSED:
+                continue
+            for j in range(q):
+                cells.low[place, j], cells.high[place, j] = low[part, j], high[part, j]
+            pack(kind, cells.kinds[place])
+            while kept > corners.shape[0]:
+                least = 0
+                for a in range(kept):
+                    if work.theta[a] < work.theta[least]:
+                        least = a
+                kept -= 1
+                work.theta[least], work.corners[least] = work.theta[kept], work.corners[kept]
+            for a in range(kept):
+                cells.corners[place, a], cells.weights[place, a] = work.corners[a], work.theta[a]
+            cells.n_corners[place], cells.axis[place], cells.sign[place] = kept, axis, cells.sign[node]
+            cells.split[place] = found.split[2 * e + part]
