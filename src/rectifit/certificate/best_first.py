@@ -47,12 +47,14 @@ class Control:
     cutoff : returns the loss below which nothing must be left; it may fall while the search runs
     offer : called with every point that may be a better solution
     is_over, report : called before and after nodes are expanded; the first ends the search
+    promising : returns the loss up to which points are worth an offer
     """
 
     cutoff: Callable[[], float]
     offer: Callable[[Vector], None]
     is_over: Callable[[], bool] = lambda: False
     report: Callable[[], None] = lambda: None
+    promising: Callable[[], float] = lambda: np.inf
     n_threads: int = 1
 
 

@@ -7,12 +7,24 @@ import math
 import numpy as np
 
 from rectifit import bounds
-from rectifit.certificate.records import CONVEX, FREE, OFF, ON, Cell, Cells, CellWork, Found, Layout, Samples
+from rectifit.certificate.records import (
+    BLOCK,
+    CONVEX,
+    FREE,
+    MAX_CORNERS,
+    OFF,
+    ON,
+    Cell,
+    Cells,
+    CellWork,
+    Found,
+    Layout,
+    Samples,
+)
 from rectifit.compiling import compiled, inner, shared
 from rectifit.tolerances import (
     CONE_EDGE_TOL,
     ELLIPSOID_PIVOT_TOL,
-    FLOAT64_EPS,
     INTERVAL_ATOL,
     INTERVAL_RTOL,
     SPAN_PIVOT_TOL,
@@ -31,8 +43,7 @@ CLOSED = 2
 MIN_WIDTH = 1e-9
 # Added to how much coordinates matter, so that the widest is split where none does.
 LEAST_WEIGHT = 1e-12
-# Corners at work, those added after one pricing, and pricings.
-MAX_CORNERS = 48
+# Corners that are added after one pricing, and pricings.
 MAX_ADDED = 6
 MAX_PRICINGS = 40
 # Newton steps, and tries to find the weights that are free in one.
@@ -51,8 +62,6 @@ TILT = 3.0
 # A cell is bounded once more if its edges were drawn in to less than this share of their length.
 NARROWED_SHARE = 0.9
 MAX_ROUNDS = 3
-# Samples per block of the tables of prices.
-BLOCK = 256
 # Shares of the diagonal that are added to Newton's matrix, and the least of it.
 REGULARISATION = 1e-10
 MIN_REGULARISATION = 1e-9
@@ -591,8 +600,8 @@ def dual_value(n_free, n_pieces, constant, K, b, work):
 
 
 @inner
-def factor_regular(K, L):
-    """Cholesky factor of K, given by its lower triangle; whether no pivot is below a share of the trace."""
+def factor_regular(K, L, share):
+    """Cholesky factor of K, given by its lower triangle; whether no pivot is below this share of the trace."""
     q = K.shape[0]
     trace = 0.0
     for j in range(q):
@@ -604,7 +613,7 @@ def factor_regular(K, L):
                 s -= L[j, e] * L[k, e]
             if k < j:
                 L[j, k] = s / L[k, k]
-            elif s > ELLIPSOID_PIVOT_TOL * trace:
+            elif s > share * trace:
                 L[j, j] = math.sqrt(s)
             else:
                 return False
@@ -743,10 +752,10 @@ def spans_all(Z, kind):
                     K[j, k] += Z[i, j] * Z[i, k]
             count += 1
             if count == enough:
-                if factor_regular(K, L):
+                if factor_regular(K, L, SPAN_PIVOT_TOL):
                     return True
                 enough *= 4
-    return factor_regular(K, L)
+    return factor_regular(K, L, SPAN_PIVOT_TOL)
 
 
 @inner
@@ -812,7 +821,7 @@ def add_corners(n_corners, n_free, cell, layout, threshold, work):
 
 @inner
 def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limits, nogoods, layout, work, found, line):
-    """Bound one cell. Returns what became of it, the bound, and how many corners are left.
+    """Bound one cell. Returns what became of it, the bound, how many corners are left, and where to split.
 
     The edges and kinds are tightened; line of found <- where the relaxation has its minimum. K0, linear0 and
     squares0 belong to the samples that were seen to be ON.
@@ -832,13 +841,13 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
             if kind[i] == OFF or kind[i] == CONVEX:
                 off += samples.y[i] * samples.y[i]
         if off * (1.0 - SUM_TOL) >= cutoff:
-            return CLOSED, off, 0
+            return CLOSED, off, 0, -1
         for j in range(q):
             linear[j] = linear0[j]
             for k in range(j + 1):
                 K[j, k] = K0[j, k]
         constant = off + squares0 + add_on(samples, kind, seen, K, linear)
-        regular = factor_regular(K, L)
+        regular = factor_regular(K, L, ELLIPSOID_PIVOT_TOL)
         n_free = gather_free(samples, kind, work, weights)
         list_coordinates(cell, weights, layout)
         if layout.has_rest:
@@ -886,7 +895,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
             for e in range(n_corners):
                 scale += work.theta[e]
             tilt = TILT * tol / max(scale, MIN_WIDTH)
-            found.counts[1] += optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, work)
+            found.counts[line, 0] += optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, work)
             S = dual_value(n_free, n_pieces, constant, K, b, work)
             s = sign * b[axis]
             runs_away = work.nu[n_pieces - 1] > 0.0 and not is_limit
@@ -906,7 +915,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
             if runs_away and not is_limit:
                 break
             error = price(n_free, cell, layout, slope, work)
-            found.counts[2] += 1
+            found.counts[line, 1] += 1
             least = np.inf
             for c in range(1 << layout.n_listed[0]):
                 least = min(least, work.prices[c])
@@ -923,7 +932,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
                     value = max(value, S - delta * s - 0.25 * delta * delta * inverse)
             best = max(best, value)
             if best >= cutoff:
-                return CLOSED, best, 0
+                return CLOSED, best, 0, -1
             if S - delta * s > found_S:
                 found_S, found_delta = S - delta * s, delta
                 for j in range(q):
@@ -950,21 +959,20 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
             rho[axis] = -found_delta * sign
             left = draw_in(samples, cell, kind, L, at, rho, cutoff - found_S)
             if left < 0.0:
-                return CLOSED, cutoff, 0
+                return CLOSED, cutoff, 0, -1
         if left > NARROWED_SHARE:
             break
     state = GOOD
     if not regular and not spans_all(samples.Z, kind):
         if is_known(nogoods, kind):
-            return CLOSED, cutoff, 0
+            return CLOSED, cutoff, 0, -1
         state = THIN
-    found.split[line] = -1
-    widest = 0.0
+    split, widest = -1, 0.0
     for k in range(q):
         width = high[k] - low[k]
         if k != axis and width > MIN_WIDTH and width * (weights[k] + LEAST_WEIGHT) > widest:
             widest = width * (weights[k] + LEAST_WEIGHT)
-            found.split[line] = k
+            split = k
     loss = 0.0
     for i in range(n):
         u = 0.0
@@ -975,7 +983,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
     found.losses[line] = loss
     for j in range(q):
         found.points[line, j] = b[j]
-    return state, best, n_corners
+    return state, best, n_corners, split
 
 
 @inner
@@ -1011,7 +1019,7 @@ def expand(samples, cells, nodes, others, limits, nogoods, layout, work, found):
     for e in range(nodes.shape[0]):
         node = nodes[e]
         axis, sign, parent = cells.axis[node], 1.0 * cells.sign[node], cells.bound[node]
-        n_corners, split = cells.n_corners[node], cells.split[node]
+        n_corners, at = cells.n_corners[node], cells.split[node]
         unpack(cells.kinds[node], seen)
         for j in range(q):
             linear[j] = 0.0
@@ -1019,7 +1027,7 @@ def expand(samples, cells, nodes, others, limits, nogoods, layout, work, found):
             high[0, j] = high[1, j] = cells.high[node, j]
             for k in range(j + 1):
                 K[j, k] = samples.ridge[j, k]
-        high[0, split] = low[1, split] = 0.5 * (low[0, split] + high[0, split])
+        high[0, at] = low[1, at] = 0.5 * (low[0, at] + high[0, at])
         squares = add_on(samples, seen, none, K, linear)
         for a in range(n_corners):
             corners[a], theta[a] = cells.corners[node, a], cells.weights[node, a]
@@ -1030,11 +1038,10 @@ def expand(samples, cells, nodes, others, limits, nogoods, layout, work, found):
             for a in range(n_corners):
                 work.corners[a], work.theta[a] = corners[a], theta[a]
             cell = Cell(axis, sign, low[part], high[part])
-            state, bound, kept = bound_cell(
+            state, bound, kept, split = bound_cell(
                 samples, cell, kind, seen, K, linear, squares, n_corners,
                 (cutoff, explained, limit, parent, effort), nogoods, layout, work, found, 2 * e + part,
             )
-            found.counts[0] += 1
             cells.state[place], cells.bound[place] = state, bound
             if state == CLOSED:
                 continue
@@ -1051,4 +1058,4 @@ def expand(samples, cells, nodes, others, limits, nogoods, layout, work, found):
             for a in range(kept):
                 cells.corners[place, a], cells.weights[place, a] = work.corners[a], work.theta[a]
             cells.n_corners[place], cells.axis[place], cells.sign[place] = kept, axis, cells.sign[node]
-            cells.split[place] = found.split[2 * e + part]
+            cells.split[place] = split

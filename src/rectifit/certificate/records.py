@@ -14,13 +14,17 @@ __all__ = [
     "FREE",
     "OFF",
     "ON",
-    "ConeBounds",
-    "ConeHalves",
-    "ConeShape",
+    "Cell",
+    "CellWork",
+    "Cells",
+    "Found",
     "KernelRows",
     "Kinds",
+    "Layout",
     "Region",
     "Samples",
+    "pack_kinds",
+    "unpack_kinds",
 ]
 
 # What is known of a sample in all better solutions: nothing, with y <= 0 or y > 0, or that u >= 0 or u <= 0.
@@ -30,6 +34,13 @@ ON = 2
 OFF = 3
 
 Kinds = npt.NDArray[np.int8]
+
+# Corners that a cell hands down to its parts, and those at work in one cell.
+KEPT_CORNERS = 12
+MAX_CORNERS = 48
+# Coordinates whose corners are enumerated, and samples per block of the tables of their prices.
+MAX_LISTED = 12
+BLOCK = 256
 
 
 class Samples(NamedTuple):
@@ -80,57 +91,6 @@ class KernelRows(NamedTuple):
         return KernelRows(self.rows[:size], self.norms[:size], self.kinks[:size], self.outcomes[:size])
 
 
-class ConeShape(NamedTuple):
-    """The cone of all b with sign * b_axis = s >= 0 and low_k s <= b_k <= high_k s."""
-
-    axis: int
-    sign: float
-    low: Vector
-    high: Vector
-
-
-class ConeHalves(NamedTuple):
-    """Two copies of a cone, one per line, that become its halves: edges, kinds of samples, and a point.
-
-    The halves meet in the middle of the interval of `coordinate`.
-    """
-
-    axis: int
-    sign: float
-    coordinate: int
-    low: Matrix
-    high: Matrix
-    kind: Kinds
-    b: Matrix
-
-    @classmethod
-    def of(
-        cls, axis: int, sign: float, coordinate: int, low: Vector, high: Vector, kind: Kinds, b: Vector
-    ) -> ConeHalves:
-        """Two copies of this cone."""
-        return cls(
-            axis,
-            sign,
-            coordinate,
-            np.stack([low, low]),
-            np.stack([high, high]),
-            np.stack([kind, kind]),
-            np.stack([b, b]),
-        )
-
-    def half(self, e: int) -> tuple[Vector, Vector, Kinds, Vector]:
-        """Edges, kinds and point of one half."""
-        return self.low[e], self.high[e], self.kind[e], self.b[e]
-
-
-class ConeBounds(NamedTuple):
-    """Of each half its bound, what became of it, and the coordinate to split next, -1 if it is too narrow."""
-
-    bounds: Vector
-    states: npt.NDArray[np.int64]
-    splits: npt.NDArray[np.int64]
-
-
 class Cell(NamedTuple):
     """The cone of all b with sign * b_axis = s >= 0 and low_k s <= b_k <= high_k s."""
 
@@ -141,7 +101,7 @@ class Cell(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Open cells, one per line of each array; free lines are kept by the search.
+    """Cells, one per line of each array.
 
     kinds are packed, two bits a sample; corners are the signs of those that the relaxation used, and weights
     theirs; split is the coordinate to split next, -1 if the cell is too narrow.
@@ -150,18 +110,40 @@ class Cells(NamedTuple):
     low: Matrix
     high: Matrix
     kinds: npt.NDArray[np.uint8]
-    corners: npt.NDArray[np.int64]
+    corners: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
-    n_corners: npt.NDArray[np.int64]
-    axis: npt.NDArray[np.int64]
+    n_corners: npt.NDArray[np.int8]
+    axis: npt.NDArray[np.int8]
     sign: npt.NDArray[np.int8]
-    split: npt.NDArray[np.int64]
+    split: npt.NDArray[np.int8]
     state: npt.NDArray[np.int8]
     bound: Vector
 
+    @classmethod
+    def empty(cls, size: int, n_samples: int, n_columns: int) -> Cells:
+        """Room for so many cells."""
+        small = (np.empty(size, np.int8) for _ in range(5))
+        return cls(
+            np.empty((size, n_columns)),
+            np.empty((size, n_columns)),
+            np.empty((size, (n_samples + 3) // 4), np.uint8),
+            np.empty((size, KEPT_CORNERS), np.int32),
+            np.empty((size, KEPT_CORNERS), np.float32),
+            *small,
+            np.empty(size),
+        )
+
+    def grown(self, size: int) -> Cells:
+        """The same cells in longer arrays."""
+        longer = (np.empty((size, *array.shape[1:]), array.dtype) for array in self)
+        grown = Cells(*longer)
+        for old, new in zip(self, grown, strict=True):
+            new[: len(old)] = old
+        return grown
+
 
 class Layout(NamedTuple):
-    """Which coordinates of a cell are enumerated."""
+    """Which coordinates of a cell are enumerated; one per thread."""
 
     listed: npt.NDArray[np.bool_]
     order: npt.NDArray[np.int64]
@@ -169,6 +151,14 @@ class Layout(NamedTuple):
     n_first: npt.NDArray[np.int64]
     rest_bits: npt.NDArray[np.int64]
     has_rest: bool
+
+    @classmethod
+    def of(cls, n_columns: int) -> Layout:
+        """For so many coefficients."""
+        n_listed = min(n_columns - 1, MAX_LISTED)
+        sizes = (np.array([size]) for size in (n_listed, (n_listed + 1) // 2, 0))
+        listed, order = np.zeros(n_columns, np.bool_), np.zeros(n_columns, np.int64)
+        return cls(listed, order, *sizes, n_listed < n_columns - 1)
 
 
 class CellWork(NamedTuple):
@@ -206,11 +196,52 @@ class CellWork(NamedTuple):
     second: Matrix
     product: Vector
 
+    @classmethod
+    def empty(cls, n_samples: int, n_columns: int) -> CellWork:
+        """For so many samples and coefficients."""
+        n, q, many, pieces = n_samples, n_columns, MAX_CORNERS, n_samples + 1
+        n_listed = min(q - 1, MAX_LISTED)
+        shapes: dict[str, int | tuple[int, ...]] = dict.fromkeys(("u", "du", "nu", "kinks", "outcomes"), pieces)
+        shapes |= dict.fromkeys(("theta", "change", "own_prices"), many)
+        shapes |= {"ZF": (q, n), "ZU": (q, pieces), "V": (many, q), "H": (many, n), "VG": (many, q)}
+        shapes |= {"P": (many, many), "M": (many, many), "prices": 1 << n_listed, "product": BLOCK}
+        shapes |= dict.fromkeys(("first", "second"), (1 << ((n_listed + 1) // 2), BLOCK))
+        typed = {
+            "index": np.empty(n, np.int64),
+            "below": np.empty(n, np.bool_),
+            "state": np.empty(pieces, np.int8),
+            "free": np.empty(many, np.int64),
+            "corners": np.empty(many, np.int64),
+        }
+        return cls(**{name: typed.get(name, np.empty(shapes.get(name, n))) for name in cls._fields})
+
 
 class Found(NamedTuple):
-    """Of each part its minimiser, the loss there, the next coordinate; counts of cells, steps, pricings."""
+    """Of each part of a cell its minimiser, the loss there, and Newton steps and pricings."""
 
     points: Matrix
     losses: Vector
-    split: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, size: int, n_columns: int) -> Found:
+        """For both parts of so many cells."""
+        counts = np.zeros((2 * size, 2), np.int64)
+        return cls(np.zeros((2 * size, n_columns)), np.full(2 * size, np.inf), counts)
+
+    def part(self, cells: slice) -> Found:
+        """The lines of some of the cells."""
+        return Found(*(array[2 * cells.start : 2 * cells.stop] for array in self))
+
+
+def pack_kinds(kind: Kinds) -> npt.NDArray[np.uint8]:
+    """Two bits a sample, as in `Cells`."""
+    padded = np.zeros((kind.size + 3) // 4 * 4, np.uint8)
+    padded[: kind.size] = kind
+    return np.bitwise_or.reduce(padded.reshape(-1, 4) << np.array([0, 2, 4, 6], np.uint8), axis=1)
+
+
+def unpack_kinds(packed: npt.NDArray[np.uint8], n_samples: int) -> Kinds:
+    """Kinds of samples, one line of them for each line of packed ones."""
+    kinds = packed[..., None] >> np.array([0, 2, 4, 6], np.uint8) & 3
+    return kinds.reshape(*packed.shape[:-1], -1)[..., :n_samples].astype(np.int8)
