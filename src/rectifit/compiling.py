@@ -23,7 +23,7 @@ __all__ = ["SOURCES", "compiled", "inlined", "inner", "is_cached", "shared"]
 SOURCES = (
     "_typing.py",
     "bounds.py",
-    "certificate/cone_kernel.py",
+    "certificate/cell_kernel.py",
     "certificate/kernel.py",
     "certificate/records.py",
     "compiling.py",

@@ -58,6 +58,8 @@ SCALE_PENALTY = 400.0
 GUIDING_SCALE = 1e4
 # Share of the cutoff to which weights are optimised, and how far prices are kept above zero.
 WEIGHT_TOL = 1e-5
+# Share of the room that is left to the cutoff, where a cell stays open.
+OPEN_TOL = 0.1
 TILT = 3.0
 # A cell is bounded once more if its edges were drawn in to less than this share of their length.
 NARROWED_SHARE = 0.9
@@ -72,6 +74,8 @@ LENGTH_STEPS = 20
 # Share of the first slope that may be left beyond the minimum along a step, and tries to find it.
 OVERSHOOT = 0.3
 MAX_LINE_STEPS = 12
+# Share of a bracket from its ends within which no point is tried.
+MIN_SHARE = 0.02
 LINE_STEPS = 4
 
 shared(bounds.support_allowance)
@@ -355,7 +359,31 @@ def solve_plus(M, size, x):
 
 
 @inner
-def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, work):
+def dual_value(n_free, n_pieces, constant, K, b, work):
+    """S of cells.py, less what rounding may have added."""
+    q = b.shape[0]
+    total, size = constant, abs(constant)
+    for j in range(q):
+        for k in range(j + 1):
+            t = b[j] * K[j, k] * b[k] * (1.0 if k == j else 2.0)
+            total -= t
+            size += abs(t)
+    for i in range(n_free):
+        t = work.mu[i] * (work.yF[i] - 0.25 * work.mu[i])
+        total += t
+        size += abs(t)
+    for i in range(n_pieces):
+        # Below the jump at a kink at 0 the conjugate is -y^2; constant has the y^2 of CONVEX samples.
+        y, v = work.outcomes[i], work.nu[i]
+        jump = 2.0 * (work.kinks[i] - y)
+        t = 0.0 if v <= jump else (y * y if jump > 0.0 else 0.0) + v * (y + 0.25 * v)
+        total -= t
+        size += abs(t)
+    return total - bounds.support_allowance(2 * q, size)
+
+
+@inner
+def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cutoff, tol, work):
     """Minimise F - tilt sum(theta) over the weights of the corners at hand, by projected Newton steps.
 
     F is the relaxation (see cells.py). The tilt leaves the prices of corners in use about `tilt` above zero,
@@ -365,22 +393,28 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, wor
     V, H, theta, P, M = work.V, work.H, work.theta, work.P, work.M
     free, change, prices = work.free, work.change, work.own_prices
     q = b.shape[0]
-    db, VG = np.empty(q), work.VG
+    db, VG, tilt = np.empty(q), work.VG, 0.0
     for count in range(MAX_NEWTON):
         take_slopes(n_free, n_pieces, K, linear, b, slope, work)
+        value = dual_value(n_free, n_pieces, constant, K, b, work)
         scale = worst = slack = 0.0
         for e in range(n_corners):
-            s = -tilt
+            s = 0.0
             for i in range(n_free):
                 s -= work.mu[i] * H[e, i]
             for j in range(q):
                 s += V[e, j] * slope[j]
             prices[e] = s
             scale += theta[e]
-            worst = min(worst, s)
-            slack += abs(theta[e] * s)
-        if slack <= tol and -worst * scale <= tol:
-            return count
+            value += theta[e] * s
+        enough = max(tol, OPEN_TOL * abs(cutoff - value))
+        tilt = TILT * enough / max(scale, MIN_WIDTH)
+        for e in range(n_corners):
+            prices[e] -= tilt
+            worst = min(worst, prices[e])
+            slack += abs(theta[e] * prices[e])
+        if slack <= enough and -worst * scale <= enough:
+            return count, tilt
         size = 0
         for e in range(n_corners):
             if theta[e] > 0.0 or prices[e] < 0.0:
@@ -416,7 +450,7 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, wor
                 break
             size = kept
         if size == 0:
-            return count
+            return count, tilt
         # The way to max(0, theta + change) if that leads down enough, otherwise as far as the first zero.
         whole = down = 0.0
         for a in range(size):
@@ -435,12 +469,12 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, wor
             work.step[i] = 0.0
         for i in range(n_pieces):
             work.du[i] = 0.0
-        constant = 0.0
+        level = 0.0
         for j in range(q):
             db[j] = 0.0
         for a in range(size):
             e, x = free[a], change[a]
-            constant -= 0.5 * tilt * x
+            level -= 0.5 * tilt * x
             for i in range(n_free):
                 work.step[i] += x * H[e, i]
             for j in range(q):
@@ -450,28 +484,30 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, wor
             x = db[j]
             for i in range(n_pieces):
                 work.du[i] += x * work.ZU[j, i]
-            bending = level = 0.0
+            bending, pull = 0.0, -linear[j]
             for k in range(q):
                 a = K[j, k] if k <= j else K[k, j]
                 bending += a * db[k]
-                level += a * b[k]
+                pull += a * b[k]
             quadratic += x * bending
-            constant += x * (level - linear[j])
-        # A step that overshoots by a little is taken; otherwise the zero of the slope is bracketed.
-        t, before = reach, 0.5 * whole
-        rise = slope_along(n_free, n_pieces, t, constant, quadratic, work)
+            level += x * pull
+        # A step that overshoots by a little is taken; otherwise the zero of the slope is bracketed, by false
+        # position that halves the weight of an end that stays.
+        t, before = reach, 0.5 * (down if bent else whole)
+        rise = slope_along(n_free, n_pieces, t, level, quadratic, work)
         least, most, lower, upper = 0.0, reach, before, rise
-        for _ in range(MAX_LINE_STEPS):
-            if rise <= -OVERSHOOT * before:
-                break
-            t = least + (most - least) * min(max(lower / (lower - upper), 0.1), 0.9)
-            rise = slope_along(n_free, n_pieces, t, constant, quadratic, work)
-            if rise > 0.0:
-                most, upper = t, rise
-            else:
-                least, lower = t, rise
+        if rise > -OVERSHOOT * before:
+            for _ in range(MAX_LINE_STEPS):
+                t = least + (most - least) * min(max(lower / (lower - upper), MIN_SHARE), 1.0 - MIN_SHARE)
+                rise = slope_along(n_free, n_pieces, t, level, quadratic, work)
+                if abs(rise) <= -OVERSHOOT * before:
+                    break
+                if rise > 0.0:
+                    most, upper, lower = t, rise, 0.5 * lower
+                else:
+                    least, lower, upper = t, rise, 0.5 * upper
         if not t > 0.0:
-            return count
+            return count, tilt
         for a in range(size):
             e = free[a]
             x = theta[e] + t * change[a]
@@ -485,7 +521,7 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, wor
         move_free(n_corners, n_free, work)
         move_pieces(n_pieces, G, work)
     take_slopes(n_free, n_pieces, K, linear, b, slope, work)
-    return MAX_NEWTON
+    return MAX_NEWTON, tilt
 
 
 @inner
@@ -573,30 +609,6 @@ def price(n_free, cell, layout, slope, work):
                 prices[(e << n_first) + d] -= s
     # Each corner is a sum of q products, and so is each of its samples.
     return bounds.support_allowance(4 * q, size)
-
-
-@inner
-def dual_value(n_free, n_pieces, constant, K, b, work):
-    """S of cells.py, less what rounding may have added."""
-    q = b.shape[0]
-    total, size = constant, abs(constant)
-    for j in range(q):
-        for k in range(j + 1):
-            t = b[j] * K[j, k] * b[k] * (1.0 if k == j else 2.0)
-            total -= t
-            size += abs(t)
-    for i in range(n_free):
-        t = work.mu[i] * (work.yF[i] - 0.25 * work.mu[i])
-        total += t
-        size += abs(t)
-    for i in range(n_pieces):
-        # Below the jump at a kink at 0 the conjugate is -y^2; constant has the y^2 of CONVEX samples.
-        y, v = work.outcomes[i], work.nu[i]
-        jump = 2.0 * (work.kinks[i] - y)
-        t = 0.0 if v <= jump else (y * y if jump > 0.0 else 0.0) + v * (y + 0.25 * v)
-        total -= t
-        size += abs(t)
-    return total - bounds.support_allowance(2 * q, size)
 
 
 @inner
@@ -891,11 +903,10 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
         found_S = -np.inf
         found_delta = 0.0
         for pricing in range(MAX_PRICINGS):
-            scale = 0.0
-            for e in range(n_corners):
-                scale += work.theta[e]
-            tilt = TILT * tol / max(scale, MIN_WIDTH)
-            found.counts[line, 0] += optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, work)
+            steps, tilt = optimise(
+                n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cutoff, tol, work
+            )
+            found.counts[line, 0] += steps
             S = dual_value(n_free, n_pieces, constant, K, b, work)
             s = sign * b[axis]
             runs_away = work.nu[n_pieces - 1] > 0.0 and not is_limit

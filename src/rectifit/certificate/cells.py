@@ -215,10 +215,10 @@ class CellSearch:
 
     def advance(self, mapped: Callable[..., Iterator[Any]] = map) -> None:
         """One round: split the cells with the least bounds, and go on with the scale."""
+        self._proved = self.lower_bound
         lines = self._take()
         if lines.size == 0:
             return
-        self._proved = max(self._proved, self.lower_bound)
         others = self._pool.reserve(lines.size)
         self._taken = float(self._pool.cells.bound[lines].min())
         n, q = self.samples.Z.shape

@@ -26,11 +26,11 @@ def prove(search: Search, box: float | None = None) -> Stop:
     return Stop.TARGET
 
 
-def bound_within(search: Search, budget: float) -> None:
-    """As good a bound as so many seconds allow; nothing is compiled for it."""
-    driver = _make_driver(search, budget=budget)
+def bound_within(search: Search, work: int) -> None:
+    """As good a bound as so much work allows, in samples times coefficients that are looked at."""
+    driver = _make_driver(search, budget=work)
     try:
-        driver.run(may_compile=False)
+        driver.run()
     finally:
         _take_over(search, driver, "bound_only")
 
