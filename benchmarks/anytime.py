@@ -54,7 +54,7 @@ def bounds(pairs: list[tuple[Record, Record]]) -> int:
     total = len(MOMENTS) * len(pairs) - unknown
     console.print(
         f"Of {total} bounds, after {', '.join(f'{moment:g}' for moment in MOMENTS)} reference seconds, "
-        f"{worse} are worse by more than {WORSE_SHARE:.0%} of the gap, and {better} are better; {unknown} are "
+        f"{worse} are worse by more than {WORSE_SHARE:.0%} of the gap,\n{better} are better; {unknown} are "
         "not known for both builds.\n"
     )
     return worse

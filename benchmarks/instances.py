@@ -58,6 +58,10 @@ class Instance:
     y: np.ndarray
 
     @property
+    def key(self) -> tuple[str, str]:
+        return self.kind, self.number
+
+    @property
     def seed(self) -> str:
         return self.number.split(".")[0]
 

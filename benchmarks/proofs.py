@@ -74,15 +74,22 @@ class Options:
         n_seeds = (1 if given.quick else 5) if given.n_seeds is None else given.n_seeds
         values["tables"], values["seeds"] = tables, list(SEEDS[given.seeds])[:n_seeds]
         values["threads"] = [int(count) for count in given.threads.split(",")]
+        if given.memory_seconds is None:
+            values["memory_seconds"] = 5.0 if given.quick else 60.0
         return cls(**values)
 
     def instances(self) -> list[Instance]:
         """The instances that were asked for."""
         if self.data is not None:
             drawn: Iterable[Instance] = read(self.data)
-            numbers = {str(seed) for seed in self.seeds}
-            return [i for i in drawn if self._wants(i.kind, i.group, i.target) and i.seed in numbers]
-        return list(draw_all((k for k in kinds() if self._wants(k.name, k.group, k.target)), self.seeds))
+            seeds = {str(seed) for seed in self.seeds}
+            found = [i for i in drawn if self._wants(i.kind, i.group, i.target) and i.seed in seeds]
+        else:
+            wanted = (kind for kind in kinds() if self._wants(kind.name, kind.group, kind.target))
+            found = list(draw_all(wanted, self.seeds))
+        if not found:
+            raise SystemExit("no data set has these seeds and this name, and a target short enough")
+        return found
 
     def _wants(self, kind: str, group: str, target: float) -> bool:
         return self.only in f"{group}: {kind}" and (target <= QUICK_TARGET or not self.quick)
@@ -108,7 +115,7 @@ def add_options(parser: argparse._ArgumentGroup) -> None:
     add("--export", type=Path, help="write the data to this folder and end")
     add("--data", type=Path, help="read the data from a folder that --export wrote")
     add("--threads", default="1,2", help="numbers of threads to compare; default: %(default)s")
-    add("--memory-seconds", type=float, default=60.0, help="how long the memory is watched; default: 60")
+    add("--memory-seconds", type=float, help="how long memory is watched; default: 60, 5 with --quick")
 
 
 def proofs(chosen: Options) -> None:
@@ -116,14 +123,15 @@ def proofs(chosen: Options) -> None:
     if chosen.export is not None:
         console.print(f"{export(instances, chosen.export)} data sets are in {chosen.export}.")
         return
-    order = {instance.kind: position for position, instance in enumerate(instances)}
-    done = read_records(chosen.csv) if chosen.csv is not None and chosen.csv.exists() else []
+    order = {instance.key: position for position, instance in enumerate(instances)}
+    earlier = read_records(chosen.csv) if chosen.csv is not None and chosen.csv.exists() else []
+    done = [record for record in earlier if record.key in order]
     known = {record.key for record in done}
-    work = [(i, chosen.limit_of(i)) for i in instances if (i.kind, i.number) not in known]
+    work = [(instance, chosen.limit_of(instance)) for instance in instances if instance.key not in known]
     measured = measure_all(work, chosen.jobs)
     if chosen.csv is not None:
         measured = write(measured, chosen.csv)
-    records = sorted([*done, *measured], key=lambda record: order.get(record.kind, -1))
+    records = sorted([*done, *measured], key=lambda record: order[record.key])
     by_kind: dict[str, list[Record]] = {}
     for record in records:
         by_kind.setdefault(record.kind, []).append(record)
@@ -133,9 +141,9 @@ def proofs(chosen: Options) -> None:
     n_busy = sum(r.seconds - r.cpu_seconds > BUSY_SHARE * r.seconds + BUSY_SECONDS for r in records)
     console.print(
         f"closed: to the gap, within {PATIENCE:g} times the target or as long as the options say. on time: "
-        "within the target, which\nis for the median. CPU s: median of what is closed. zeros: share of outcomes "
-        "that are 0. ten largest: their share of sum y^2.\ncarried: gap of the bound that comes with the fit. "
-        f"The processor was shared during {n_busy} of {len(records)} proofs.\n"
+        "within the target, which\nis for the median. CPU s: median of what is closed. zeros: share of "
+        "outcomes that are 0. ten largest: their share of sum y^2.\ncarried: gap of the bound that comes "
+        f"with the fit. The processor was shared during {n_busy} of {len(records)} proofs.\n"
     )
     if chosen.markdown:
         console.print("\n".join(markdown_rows(by_kind)))

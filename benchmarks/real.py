@@ -50,7 +50,7 @@ SETS = (
 # More rows, for what stays open.
 LARGE_SETS = (
     RealSet(
-        "cps91", "hours", ("nwifeinc", "educ", "exper", "expersq", "kidlt6", "kidge6", "black", "hispanic")
+        "cps91", "hours", ("nwifeinc", "educ", "exper", "expersq", "kidlt6", "kidge6", "black", "huseduc")
     ),
     RealSet("randhie", "mdvis", ("lncoins", "idp", "lpi", "fmde", "physlm", "disea", "hlthg", "hlthf")),
     RealSet("labsup", "hours", ("kids", "samesex", "age", "agefstm", "black", "hispan", "educ", "nonmomi")),
