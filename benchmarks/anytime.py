@@ -16,6 +16,8 @@ def compare(records: Iterable[Record], earlier: Iterable[Record]) -> int:
     """Print where bounds became worse, and seconds of what both builds closed; returns how many are worse."""
     known = {record.key: record for record in earlier}
     pairs = [(known[record.key], record) for record in records if record.key in known]
+    if not pairs:
+        raise ValueError("the baseline has none of these data sets")
     changed = [now.key for then, now in pairs if then.digest != now.digest]
     if changed:
         raise ValueError(f"the data of {changed[0]} and {len(changed) - 1} more differs from the baseline's")

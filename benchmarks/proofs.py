@@ -68,6 +68,8 @@ class Options:
                 raise ValueError(f"table is {name!r}; it must be one of {', '.join(TABLES)}")
         if given.csv is not None and given.csv.exists() and not given.resume:
             raise ValueError(f"{given.csv} exists; remove it, or go on with --resume")
+        if given.baseline is not None and not given.baseline.exists():
+            raise ValueError(f"{given.baseline}, the baseline, does not exist")
         if given.resume and given.csv is None:
             raise ValueError("--resume needs the file of --csv")
         values = {field.name: getattr(given, field.name) for field in fields(cls)}

@@ -147,6 +147,8 @@ def test_a_bound_that_closes_the_gap_is_not_worse():
 
 
 def test_bounds_are_not_compared_on_other_data_nor_above_an_objective():
+    with pytest.raises(ValueError, match="none of these"):
+        compare([a_record(number="1")], [a_record()])
     with pytest.raises(ValueError, match="differs"):
         compare([a_record(digest="e")], [a_record()])
     with pytest.raises(AssertionError, match="above"):
