@@ -26,6 +26,7 @@ SOURCES = (
     "certificate/cell_kernel.py",
     "certificate/kernel.py",
     "certificate/records.py",
+    "certificate/scale_kernel.py",
     "compiling.py",
     "pieces.py",
     "surrogate/kernel.py",

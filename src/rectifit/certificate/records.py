@@ -234,6 +234,58 @@ class Found(NamedTuple):
         return Found(*(array[2 * cells.start : 2 * cells.stop] for array in self))
 
 
+class ScaleRows(NamedTuple):
+    """Rows in a chart: u_i = offset_i + x_i'a for directions d with t'd = 1, those with y > 0 first.
+
+    mass is y^2 of the latter, in falling order.
+    """
+
+    offset: Vector
+    X: Matrix
+    Xt: Matrix
+    mass: Vector
+
+
+class ScaleNodes(NamedTuple):
+    """A stack of nodes: samples with y > 0 that are on, off, and off by a choice, as bits; and a point."""
+
+    on: npt.NDArray[np.int64]
+    off: npt.NDArray[np.int64]
+    chosen_off: npt.NDArray[np.int64]
+    points: Matrix
+    height: npt.NDArray[np.int64]
+
+
+class ScalePoints(NamedTuple):
+    """Points met on the way, the oldest replaced first: bits of samples with u >= -tol and with u > tol."""
+
+    points: Matrix
+    weakly_on: npt.NDArray[np.int64]
+    on: npt.NDArray[np.int64]
+    count: npt.NDArray[np.int64]
+
+
+class ScaleWork(NamedTuple):
+    """Room for one feasibility problem: the rows it uses, gathered, and their penalties on either side of 0."""
+
+    used: npt.NDArray[np.int64]
+    is_used: npt.NDArray[np.bool_]
+    n_used: npt.NDArray[np.int64]
+    offset: Vector
+    X: Matrix
+    Xt: Matrix
+    above: Vector
+    below: Vector
+    u: Vector
+    du: Vector
+    u_all: Vector
+    H: Matrix
+    g: Vector
+    a: Vector
+    can: npt.NDArray[np.int64]
+    work: npt.NDArray[np.int64]
+
+
 def pack_kinds(kind: Kinds) -> npt.NDArray[np.uint8]:
     """Two bits a sample, as in `Cells`."""
     padded = np.zeros((kind.size + 3) // 4 * 4, np.uint8)
