@@ -66,13 +66,12 @@ from rectifit.certificate.records import (
     pack_kinds,
     unpack_kinds,
 )
+from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.scale import ScaleSearch
 from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL, SUM_TOL
 
-__all__ = ["MEMORY_LIMIT", "CellSearch"]
+__all__ = ["CellSearch"]
 
-# Bytes that open cells may take.
-MEMORY_LIMIT = 1 << 30
 # Cells that are expanded in a round: at most so many, and no more than so many samples times coefficients
 # need, but some; and how many of them one thread takes at a time.
 ROUND_CELLS = 256

@@ -13,11 +13,10 @@ from rectifit._typing import Vector
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.box import Box
-from rectifit.certificate.cells import MEMORY_LIMIT
 from rectifit.certificate.envelope import OFF, ON
 from rectifit.certificate.incumbent import Incumbent
 from rectifit.certificate.presolve import reduce_rows
-from rectifit.certificate.proof import ProofResult
+from rectifit.certificate.proof import MEMORY_LIMIT, ProofResult
 from rectifit.certificate.search import Search
 from rectifit.clock import Clock
 from rectifit.data.problem import Point, RowPoint

@@ -11,7 +11,8 @@ from __future__ import annotations
 from rectifit._typing import Vector
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.branching import SignSearch
-from rectifit.certificate.cells import MEMORY_LIMIT, CellSearch
+from rectifit.certificate.cells import CellSearch
+from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import Kinds, Samples
 from rectifit.certificate.tighten import has_intervals
 from rectifit.parallel import workers

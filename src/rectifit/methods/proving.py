@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rectifit.certificate.driver import Driver, Listener
-from rectifit.certificate.proof import TARGET_GAP
+from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
 from rectifit.fit import Stop
 from rectifit.methods.search import Halt, Search
 from rectifit.surrogate.engine import Minimum
@@ -13,9 +13,10 @@ from rectifit.surrogate.engine import Minimum
 __all__ = ["bound_within", "prove"]
 
 
-def prove(search: Search, box: float | None = None) -> Stop:
+def prove(search: Search, box: float | None = None, memory_limit: int = MEMORY_LIMIT) -> Stop:
     """Prove down to the target gap, or as far as the time allows."""
-    driver, status, closed = _make_driver(search, box), "interrupted", False
+    driver = _make_driver(search, box, memory_limit)
+    status, closed = "interrupted", False
     try:
         closed = driver.run()
         status = "optimal" if closed else "time_limit"
@@ -35,7 +36,12 @@ def bound_within(search: Search, work: int) -> None:
         _take_over(search, driver, "bound_only")
 
 
-def _make_driver(search: Search, box: float | None = None, budget: float = np.inf) -> Driver:
+def _make_driver(
+    search: Search,
+    box: float | None = None,
+    memory_limit: int = MEMORY_LIMIT,
+    budget: float = np.inf,
+) -> Driver:
     assert search.best is not None
 
     def record(minimum: Minimum) -> None:
@@ -51,6 +57,7 @@ def _make_driver(search: Search, box: float | None = None, budget: float = np.in
         n_threads=search.n_threads,
         box=box,
         budget=budget,
+        memory_limit=memory_limit,
         listener=Listener(record, search.note),
     )
 
