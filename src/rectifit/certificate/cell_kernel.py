@@ -56,10 +56,12 @@ STEEP = 1.0 + 1.0 / ROUNDED
 SCALE_PENALTY = 400.0
 # Where no largest scale is known, steps are held back beyond this multiple of |y|.
 GUIDING_SCALE = 1e4
-# Share of the cutoff to which weights are optimised, and how far prices are kept above zero.
+# Share of the cutoff to which weights are optimised, at best.
 WEIGHT_TOL = 1e-5
-# Share of the room that is left to the cutoff, where a cell stays open.
-OPEN_TOL = 0.1
+# Weights are optimised to this share of the distance to the cutoff, but to no more than this share of it.
+ROOM_TOL = 0.05
+LOOSE_TOL = 1e-3
+# How far prices are kept above zero, in units of that.
 TILT = 3.0
 # A cell is bounded once more if its edges were drawn in to less than this share of their length.
 NARROWED_SHARE = 0.9
@@ -407,7 +409,7 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cuto
             prices[e] = s
             scale += theta[e]
             value += theta[e] * s
-        enough = max(tol, OPEN_TOL * abs(cutoff - value))
+        enough = max(tol, min(ROOM_TOL * abs(cutoff - value), LOOSE_TOL * abs(cutoff)))
         tilt = TILT * enough / max(scale, MIN_WIDTH)
         for e in range(n_corners):
             prices[e] -= tilt

@@ -152,7 +152,7 @@ class CellSearch:
         ridge = self._turn.T @ samples.ridge @ self._turn
         self.samples = Samples.from_rows(samples.Z @ self._turn, samples.y, ridge)
         self._first_kind = first_kinds(samples.y) if kind is None else kind
-        self._proved, self._leaves = proved, np.inf
+        self._proved, self._leaves, self.least_found = proved, np.inf, np.inf
         self._squares = float(samples.y @ samples.y)
         n, q = samples.Z.shape
         self._pool = CellPool(n, q, memory_limit)
@@ -299,6 +299,7 @@ class CellSearch:
 
     def _offer(self, found: Found) -> None:
         """Offer the best points of a round."""
+        self.least_found = min(self.least_found, float(found.losses.min()))
         best = np.argsort(found.losses, kind="stable")[:MAX_OFFERS]
         for e in best[found.losses[best] < self.control.promising()]:
             self.control.offer(self._turn @ found.points[e])
@@ -318,14 +319,20 @@ class Face:
         control = Control(
             lambda: around.cutoff - self.outside,
             lambda b: around.control.offer(back @ b),
-            lambda: self.search.n_nodes >= self.budget or around.control.is_over(),
+            lambda: self.search.n_nodes >= self.budget or self.is_hopeless or around.control.is_over(),
             promising=lambda: around.control.promising() - self.outside,
         )
         along = np.linalg.lstsq(inner.Z, np.maximum(y, 0.0), rcond=None)[0]
         self.search = CellSearch(inner, along, control)
 
     @property
+    def is_hopeless(self) -> bool:
+        """Whether there is a loss below the cutoff, so that the face cannot be closed."""
+        return self.search.least_found < self.search.cutoff
+
+    @property
     def bound(self) -> float:
+        """A lower bound of the loss of all samples, where those outside are off."""
         return self.outside + self.search.lower_bound
 
 
@@ -366,7 +373,7 @@ class Faces:
         if key not in self._faces:
             self._faces[key] = Face(self._around, inside, basis)
         face = self._faces[key]
-        if not face.search.is_done:
+        if not face.search.is_done and not face.is_hopeless:
             before = face.search.n_nodes
             face.budget = max(MIN_FACE_CELLS, int(FACE_SHARE * self._around.n_nodes))
             if face.search.run():
