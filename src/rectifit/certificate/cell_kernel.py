@@ -46,6 +46,10 @@ LEAST_WEIGHT = 1e-12
 # Corners that are added after one pricing, and pricings.
 MAX_ADDED = 6
 MAX_PRICINGS = 40
+# Pricings of a cell that stays open, beyond those asked for, while its bound lies more than this share of the
+# room below what the corners at work say.
+POOR_EFFORT = 2
+POOR_SHARE = 1.0
 # Newton steps, and tries to find the weights that are free in one.
 MAX_NEWTON = 60
 MAX_FREE_TRIES = 3
@@ -60,7 +64,7 @@ GUIDING_SCALE = 1e4
 WEIGHT_TOL = 1e-5
 # Weights are optimised to this share of the distance to the cutoff, but to no more than this share of it.
 ROOM_TOL = 0.05
-LOOSE_TOL = 1e-3
+LOOSE_TOL = 1e-2
 # How far prices are kept above zero, in units of that.
 TILT = 3.0
 # A cell is bounded once more if its edges were drawn in to less than this share of their length.
@@ -854,8 +858,9 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
         for i in range(n):
             if kind[i] == OFF or kind[i] == CONVEX:
                 off += samples.y[i] * samples.y[i]
-        if off * (1.0 - SUM_TOL) >= cutoff:
-            return CLOSED, off, 0, -1
+        best = max(best, off * (1.0 - SUM_TOL))
+        if best >= cutoff:
+            return CLOSED, best, 0, -1
         for j in range(q):
             linear[j] = linear0[j]
             for k in range(j + 1):
@@ -950,7 +955,10 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
                 found_S, found_delta = S - delta * s, delta
                 for j in range(q):
                     at[j] = b[j]
-            if delta == 0.0 or n_corners >= MAX_CORNERS or (S < cutoff and pricing >= effort):
+            is_poor = value < S - POOR_SHARE * (cutoff - S)
+            if S < cutoff and pricing >= (effort + POOR_EFFORT if is_poor else effort):
+                break
+            if delta == 0.0 or n_corners >= MAX_CORNERS:
                 break
             before = n_corners
             n_corners = add_corners(n_corners, n_free, cell, layout, 0.3 * tilt - 0.02 * delta, work)
