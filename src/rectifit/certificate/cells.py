@@ -318,7 +318,7 @@ class Face:
     """The samples that lie in a subspace, as a problem of less dimension."""
 
     def __init__(self, around: CellSearch, inside: Mask, basis: Matrix) -> None:
-        samples = around.samples
+        samples, self._around = around.samples, around
         rows = samples.Z[inside] @ basis
         to_white = np.linalg.inv(np.linalg.cholesky(rows.T @ rows)).T
         self.outside = float(np.square(samples.y[~inside]).sum()) * (1.0 - SUM_TOL)
@@ -342,6 +342,9 @@ class Face:
     @property
     def bound(self) -> float:
         """A lower bound of the loss of all samples, where those outside are off."""
+        if self.search.is_closed:
+            # The same as below, but for rounding, which could leave it open.
+            return self._around.cutoff
         return self.outside + self.search.lower_bound
 
 
