@@ -10,8 +10,8 @@ from brute import least_in_space, least_objective, random_problem
 from rectifit import Problem, certify, solve
 from rectifit.certificate import cells as cells_module
 from rectifit.certificate.best_first import Control, first_kinds
-from rectifit.certificate.cell_kernel import CLOSED, expand
-from rectifit.certificate.cells import CellPool, CellSearch
+from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
+from rectifit.certificate.cells import CellPool, CellSearch, Faces
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.records import (
     CONVEX,
@@ -26,6 +26,7 @@ from rectifit.certificate.records import (
     pack_kinds,
     unpack_kinds,
 )
+from rectifit.certificate.scale import ScaleSearch
 
 # Losses are sums of squares, and kinds and edges hold up to rounding.
 LOSS_TOL = 1e-10
@@ -153,7 +154,9 @@ def expand_cell(samples, cell, limits, nogoods=None):
     nogoods = np.zeros((0, n), dtype=np.bool_) if nogoods is None else nogoods
     work, layout = CellWork.empty(n, q), Layout.of(q)
     first, second = np.array([0]), np.array([1])
-    expand(tuple(samples), tuple(cells), first, second, limits, nogoods, tuple(layout), tuple(work), tuple(found))
+    expand(
+        tuple(samples), tuple(cells), first, second, limits, nogoods, tuple(layout), tuple(work), tuple(found)
+    )
     parts = []
     for line in range(2):
         state, size = int(cells.state[line]), int(cells.n_corners[line])
@@ -203,7 +206,7 @@ def random_cell(samples, draw, place):
 
 
 def check_halves(samples, parent, limits, rays, tally):
-    """Expand a cell and hold what is said of its halves against rays that lie in them. Returns open halves."""
+    """Expand a cell and hold what is said of its halves against rays in them. Returns the open halves."""
     cutoff, explained, limit, _ = limits
     tol = LOSS_TOL * float(samples.y @ samples.y)
     # What is said holds for minima along their ray within these limits.
@@ -398,3 +401,288 @@ def test_low_signal_with_an_intercept_is_proved_without_a_box(seed):
     assert certificate.lower_bound <= min(tries.objective, best.objective) * (1 + 1e-9)
     blind = certify(X, y, np.zeros(3), target_gap=1e-2, time_limit=60)
     assert blind.objective == pytest.approx(certificate.objective, rel=1.01e-2)
+
+
+def categories(seed, n=120):
+    """Data with dummies: whole categories can be off, and the rest has less dimension."""
+    draw = np.random.default_rng(seed)
+    category = draw.integers(0, 3, size=n)
+    X = np.column_stack([category == 1, category == 2, draw.normal(size=n)]).astype(float)
+    return X, np.maximum(X @ [0.5, -1.0, 0.5] + 0.2 + draw.normal(size=n), 0.0), category
+
+
+def with_category_off(seed, n, off):
+    """Samples, kinds with a category off, and the least loss of what that leaves plus what it costs."""
+    X, y, category = categories(seed, n)
+    samples = reduce_rows(Problem.from_data(X, y)).samples
+    # Rows are sorted and scaled: a category is told by its dummies, and without others X has two columns.
+    order = np.lexsort(X.T[::-1])
+    outside = category[order] == off
+    scale = float(np.sqrt(samples.y @ samples.y / (y @ y)))
+    rest = Problem.from_data(X[category != off], y[category != off] * scale)
+    kind = np.where(outside, OFF, first_kinds(samples.y)).astype(np.int8)
+    least = least_objective(rest) + float(np.square(samples.y[outside]).sum())
+    return samples, kind, outside, least
+
+
+@pytest.mark.parametrize("off", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_faces_have_the_bound_of_a_smaller_problem(seed, off, monkeypatch):
+    samples, kind, outside, least = with_category_off(seed, 14, off)
+    below, above = (search_of(samples, least * factor) for factor in (1.0 - 1e-3, 1.0 + 1e-3))
+    # Nothing below the cutoff is left in the face: no better solution has the category off.
+    assert below.faces.bound(kind) >= below.cutoff * (1.0 - 1e-12)
+    assert below.faces.is_closed(kind)
+    assert (below.faces.nogoods == outside).all(axis=1).tolist() == [True]
+    # Something is left, and the face must not be ruled out, however long it is looked at.
+    for _ in range(3):
+        assert above.faces.bound(kind) <= least * (1.0 + 1e-9)
+        above.n_nodes += 10_000
+    assert not above.faces.is_closed(kind)
+    assert len(above.faces.nogoods) == 0
+    assert len(above.faces) == 1
+    # The same where the face is left before it is closed.
+    monkeypatch.setattr(cells_module, "MIN_FACE_CELLS", 1)
+    monkeypatch.setattr(cells_module, "ROUND_CELLS", 2)
+    monkeypatch.setattr(cells_module, "MIN_ROUND_CELLS", 1)
+    early = search_of(samples, least * (1.0 - 1e-3))
+    assert early.faces.bound(kind) < early.cutoff
+    assert not early.faces.is_closed(kind)
+    assert len(early.faces.nogoods) == 0
+
+
+def test_samples_that_span_the_space_have_no_face():
+    samples, kind, *_ = with_category_off(0, 14, 1)
+    search = search_of(samples, 0.5)
+    assert search.faces.bound(first_kinds(samples.y)) == -np.inf
+    assert search.faces.bound(np.full_like(kind, OFF)) == -np.inf
+    assert len(search.faces) == 0
+
+
+@pytest.mark.parametrize("off", [1, 2])
+def test_nogoods_close_only_cells_in_which_all_their_samples_are_off(off):
+    samples, _, outside, _ = with_category_off(0, 14, off)
+    # Far along this direction the category is off, and the others are where they were.
+    away = np.linalg.lstsq(samples.Z, -1.0 * outside, rcond=None)[0]
+    axis = int(np.argmax(np.abs(away)))
+    away /= abs(away[axis])
+    half = np.where(np.arange(4) == axis, 0.0, 1e-3)
+    cell = OneCell(axis, int(away[axis]), away - half, away + half, first_kinds(samples.y), (axis + 1) % 4)
+    limits = (0.999 * float(samples.y @ samples.y), 2.0, np.inf, 0)
+    one_more = outside | (np.arange(outside.size) == np.flatnonzero(~outside)[0])
+    for nogoods, state in (
+        ([], THIN),
+        ([outside], CLOSED),
+        ([one_more], THIN),
+        ([one_more, outside], CLOSED),
+    ):
+        mask = np.array(nogoods, dtype=np.bool_).reshape(-1, outside.size)
+        assert [part.state for part in expand_cell(samples, cell, limits, mask)] == [state, state]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_categories_are_proved_by_faces(seed, monkeypatch):
+    X, y, _ = categories(seed)
+    best, searches = solve(X, y), []
+    init = CellSearch.__init__
+
+    def watched(self, *args, **options):
+        init(self, *args, **options)
+        searches.append(self)
+
+    monkeypatch.setattr(CellSearch, "__init__", watched)
+    certificate = certify(X, y, best, target_gap=1e-2, time_limit=60)
+    assert certificate.status == "optimal"
+    assert len(searches[0].faces) > 0
+    assert len(searches[0].faces.nogoods) > 0
+
+
+def low_signal(n, q, seed):
+    """Samples that need many cells, and the least loss known."""
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(n, q - 1))
+    y = X @ np.full(q - 1, 0.5) + 0.3 + draw.normal(size=n)
+    reduced = reduce_rows(Problem.from_data(X, y))
+    return reduced.samples, reduced.value(solve(X, y).objective)
+
+
+def test_kinds_are_packed_and_unpacked():
+    draw = np.random.default_rng(0)
+    for n in range(1, 20):
+        kinds = draw.choice([CONVEX, FREE, ON, OFF], size=(5, n)).astype(np.int8)
+        packed = np.array([pack_kinds(kind) for kind in kinds])
+        assert packed.shape == (5, (n + 3) // 4)
+        assert np.array_equal(unpack_kinds(packed, n), kinds)
+        assert np.array_equal(unpack_kinds(packed[0], n), kinds[0])
+
+
+def test_a_pool_grows_and_keeps_its_cells(monkeypatch):
+    monkeypatch.setattr(cells_module, "FIRST_LINES", 4)
+    pool = CellPool(10, 3, 1 << 20)
+    lines = []
+    for count in (3, 2, 7, 20):
+        before = {line: pool.cells.low[line].copy() for line in lines}
+        new = pool.reserve(count)
+        assert len({*lines, *new}) == len(lines) + count
+        assert all(np.array_equal(pool.cells.low[line], low) for line, low in before.items())
+        pool.cells.low[new] = np.arange(count)[:, None]
+        lines.extend(new)
+        assert pool.n_used == len(lines)
+    for line in lines[:5]:
+        pool.release(int(line))
+    assert pool.n_used == len(lines) - 5
+    assert set(pool.reserve(5)) == set(lines[:5])
+
+
+def most_lines(search):
+    """Run a search; the most lines of its pool that are in use after a round."""
+    most = search._pool.n_used
+    while not search.is_done:
+        bound = search.lower_bound
+        search.advance()
+        assert search.lower_bound >= bound
+        most = max(most, search._pool.n_used)
+    return most
+
+
+def test_growth_and_memory_change_no_proof(monkeypatch):
+    samples, least = low_signal(100, 7, 0)
+    cutoff = least * (1.0 - 1e-3)
+    monkeypatch.setattr(cells_module, "MIN_ROUND_CELLS", 1)
+    monkeypatch.setattr(cells_module, "ROUND_CELLS", 4)
+    plain = search_of(samples, cutoff)
+    used = most_lines(plain)
+    monkeypatch.setattr(cells_module, "FIRST_LINES", 16)
+    grown = search_of(samples, cutoff)
+    assert most_lines(grown) == used
+    assert len(grown._pool.cells.bound) >= used > 2 * 16
+    assert (grown.n_nodes, grown.lower_bound) == (plain.n_nodes, plain.lower_bound)
+    # With so little memory the search goes depth first. A level of the tree leaves a few cells behind.
+    small = search_of(samples, cutoff, memory_limit=1)
+    assert small._pool.capacity == 16
+    n_levels = 7 * 5
+    assert most_lines(small) <= min(16 + 4 * n_levels, used // 2)
+    assert small.n_nodes < 2 * plain.n_nodes
+    for search in (plain, grown, small):
+        assert search.is_closed
+        assert search.lower_bound == cutoff
+        assert search._pool.n_used == 0
+
+
+def test_cells_of_many_coefficients():
+    q, draw = 140, np.random.default_rng(0)
+    samples = make_samples("gaussian", 160, q, 0)
+    search = search_of(samples, 0.9 * float(samples.y @ samples.y))
+    assert sorted(search._pool.cells.axis[: 2 * q]) == sorted([*range(q), *range(q)])
+    half = np.where(np.arange(q) == q - 2, 0.0, 1e-3)
+    centre = np.where(half == 0.0, 1.0, draw.uniform(-0.9, 0.9, size=q))
+    cell = OneCell(q - 2, 1, centre - half, centre + half, first_kinds(samples.y), q - 1)
+    check_cell(samples, cell, draw, 20, Counter(), depth=2)
+
+
+@pytest.mark.parametrize("share", [-1e-3, 0.02])
+def test_bounds_rise_and_stay_below_the_least_loss(share):
+    samples, least = low_signal(80, 5, 1)
+    search = search_of(samples, least * (1.0 + share), proved=0.1 * least)
+    bounds = [search.lower_bound]
+    while not search.is_done and search.n_nodes < 2000:
+        search.advance()
+        bounds.append(search.lower_bound)
+    assert bounds[0] == 0.1 * least
+    assert np.all(np.diff(bounds) >= 0.0)
+    assert bounds[-1] <= least * (1.0 + 1e-9)
+    assert bounds[-1] >= 0.5 * least
+    assert search.is_closed == (share < 0.0)
+
+
+def test_a_search_that_is_stopped_goes_on_where_it_was():
+    samples, least = low_signal(80, 6, 1)
+    whole = search_of(samples, least * (1.0 - 1e-3))
+    assert whole.run()
+    calls = Counter()
+
+    def is_over():
+        calls["is_over"] += 1
+        return calls["is_over"] % 3 == 0
+
+    parts = CellSearch(samples, np.ones(6), Control(whole.control.cutoff, lambda _: None, is_over))
+    bounds = [parts.lower_bound]
+    while not parts.run():
+        bounds.append(parts.lower_bound)
+    assert len(bounds) > 2
+    assert np.all(np.diff(bounds) >= 0.0)
+    assert bounds[-1] < parts.cutoff
+    assert (parts.n_nodes, parts.lower_bound) == (whole.n_nodes, whole.lower_bound)
+
+
+STEPS = [
+    (CellSearch, "_take"),
+    (CellSearch, "_expand"),
+    (CellSearch, "_offer"),
+    (CellSearch, "_sort_out"),
+    (CellPool, "reserve"),
+    (CellPool, "release"),
+    (ScaleSearch, "advance"),
+    (Faces, "bound"),
+]
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("place", STEPS, ids=[name for _, name in STEPS])
+def test_an_interrupt_leaves_a_valid_bound(place, after, monkeypatch):
+    """Wherever it comes, before or after a step."""
+    X, y, _ = categories(0, 40)
+    reduced = reduce_rows(Problem.from_data(X, y))
+    least = reduced.value(solve(X, y).objective)
+    owner, name = place
+    step, calls, stops = getattr(owner, name), Counter(), Counter()
+
+    def interrupted(*args):
+        calls[name] += 1
+        if calls[name] == stops[name] and not after:
+            raise KeyboardInterrupt
+        result = step(*args)
+        if calls[name] == stops[name]:
+            raise KeyboardInterrupt
+        return result
+
+    n_interrupts = 0
+    for stop in (1, 2, 3, 5, 8, 13):
+        # With a cutoff above the least loss, a bound that forgets some cells is too high.
+        search = search_of(reduced.samples, 1.2 * least, 200)
+        calls[name], stops[name] = 0, stop
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, interrupted)
+            try:
+                search.run()
+            except KeyboardInterrupt:
+                n_interrupts += 1
+        assert search.lower_bound <= least * (1.0 + 1e-9)
+    assert n_interrupts > 0
+
+
+@pytest.mark.parametrize("data", ["categories", "low_signal", "ridge"])
+def test_threads_change_nothing(data):
+    if data == "categories":
+        X, y, _ = categories(1)
+    else:
+        draw = np.random.default_rng(3)
+        X = draw.normal(size=(150, 5))
+        y = np.maximum(X @ [0.6, -0.6, 0.5, 0.2, 0.1] + 0.3 + 1.5 * draw.normal(size=150), 0.0)
+    alpha = 1.0 if data == "ridge" else 0.0
+    best = solve(X, y, alpha=alpha)
+    found = set()
+    for n_jobs in (1, 2, 3):
+        proof = certify(X, y, best, alpha=alpha, target_gap=1e-3, n_jobs=n_jobs, time_limit=None)
+        found.add(
+            (
+                proof.status,
+                proof.objective,
+                proof.lower_bound,
+                proof.n_nodes,
+                proof.n_active,
+                proof.n_inactive,
+            )
+        )
+    assert len(found) == 1
+    assert next(iter(found))[0] == "optimal"
