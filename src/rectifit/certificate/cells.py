@@ -50,6 +50,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.certificate.best_first import Control, first_kinds
@@ -214,19 +215,22 @@ class CellSearch:
 
     def advance(self, mapped: Callable[..., Iterator[Any]] = map) -> None:
         """One round: split the cells with the least bounds, and go on with the scale."""
-        self._proved = self.lower_bound
+        # Until cells that are taken are sorted out, nothing better is proved, wherever that is interrupted.
+        self._proved = self._taken = self.lower_bound
         lines = self._take()
         if lines.size == 0:
+            self._taken = np.inf
             return
         others = self._pool.reserve(lines.size)
-        self._taken = float(self._pool.cells.bound[lines].min())
         n, q = self.samples.Z.shape
         found = Found.empty(lines.size, q)
         explained = math.sqrt(max(self._squares - self._proved, 0.0)) * (1.0 + SUM_TOL)
         limit = explained / self.scale.proved if self.scale.proved > 0.0 else np.inf
         limits = (self.cutoff, explained, limit, EFFORT)
+        # Those at the beginning of the round, for the search for a scale may add some in the meantime.
+        nogoods = self.faces.nogoods
         tasks: list[Callable[[], Any]] = [
-            partial(self._expand, lines[part], others[part], limits, found.part(part))
+            partial(self._expand, lines[part], others[part], limits, nogoods, found.part(part))
             for part in (slice(e, e + CHUNK_CELLS) for e in range(0, lines.size, CHUNK_CELLS))
         ]
         due = FIRST_SCALE_WORK + int(SCALE_SHARE * self.work) - self.scale.work
@@ -266,17 +270,22 @@ class CellSearch:
         count = min(self._round, len(self._queue))
         return np.array([heapq.heappop(self._queue)[1] for _ in range(count)], dtype=np.intp)
 
-    def _expand(self, lines: Index, others: Index, limits: tuple[float, float, float, int], found: Found) -> None:
+    def _expand(
+        self,
+        lines: Index,
+        others: Index,
+        limits: tuple[float, float, float, int],
+        nogoods: npt.NDArray[np.bool_],
+        found: Found,
+    ) -> None:
         """Split cells, on one thread."""
         try:
             work, layout = self._rooms.pop()
         except IndexError:
             n, q = self.samples.Z.shape
             work, layout = CellWork.empty(n, q), Layout.of(q)
-        cells, nogoods = tuple(self._pool.cells), self.faces.nogoods
-        expand(
-            tuple(self.samples), cells, lines, others, limits, nogoods, tuple(layout), tuple(work), tuple(found)
-        )
+        samples, cells = tuple(self.samples), tuple(self._pool.cells)
+        expand(samples, cells, lines, others, limits, nogoods, tuple(layout), tuple(work), tuple(found))
         self._rooms.append((work, layout))
 
     def _sort_out(self, lines: Index, others: Index, found: Found) -> None:
@@ -309,7 +318,7 @@ class Face:
     """The samples that lie in a subspace, as a problem of less dimension."""
 
     def __init__(self, around: CellSearch, inside: Mask, basis: Matrix) -> None:
-        samples = around.samples
+        samples, self._around = around.samples, around
         rows = samples.Z[inside] @ basis
         to_white = np.linalg.inv(np.linalg.cholesky(rows.T @ rows)).T
         self.outside = float(np.square(samples.y[~inside]).sum()) * (1.0 - SUM_TOL)
@@ -333,6 +342,9 @@ class Face:
     @property
     def bound(self) -> float:
         """A lower bound of the loss of all samples, where those outside are off."""
+        if self.search.is_closed:
+            # The same as below, but for rounding, which could leave it open.
+            return self._around.cutoff
         return self.outside + self.search.lower_bound
 
 

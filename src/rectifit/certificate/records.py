@@ -112,17 +112,17 @@ class Cells(NamedTuple):
     kinds: npt.NDArray[np.uint8]
     corners: npt.NDArray[np.int32]
     weights: npt.NDArray[np.float32]
-    n_corners: npt.NDArray[np.int8]
-    axis: npt.NDArray[np.int8]
-    sign: npt.NDArray[np.int8]
-    split: npt.NDArray[np.int8]
-    state: npt.NDArray[np.int8]
+    n_corners: npt.NDArray[np.int16]
+    axis: npt.NDArray[np.int16]
+    sign: npt.NDArray[np.int16]
+    split: npt.NDArray[np.int16]
+    state: npt.NDArray[np.int16]
     bound: Vector
 
     @classmethod
     def empty(cls, size: int, n_samples: int, n_columns: int) -> Cells:
         """Room for so many cells."""
-        small = (np.empty(size, np.int8) for _ in range(5))
+        small = (np.empty(size, np.int16) for _ in range(5))
         return cls(
             np.empty((size, n_columns)),
             np.empty((size, n_columns)),

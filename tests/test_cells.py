@@ -1,0 +1,688 @@
+"""Soundness of the search over cells: no bound above a loss, no better solution outside of what is left."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from brute import least_in_space, least_objective, random_problem
+
+from rectifit import Problem, certify, solve
+from rectifit.certificate import cells as cells_module
+from rectifit.certificate.best_first import Control, first_kinds
+from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
+from rectifit.certificate.cells import CellPool, CellSearch, Faces
+from rectifit.certificate.presolve import reduce_rows
+from rectifit.certificate.records import (
+    CONVEX,
+    FREE,
+    OFF,
+    ON,
+    Cells,
+    CellWork,
+    Found,
+    Layout,
+    Samples,
+    pack_kinds,
+    unpack_kinds,
+)
+from rectifit.certificate.scale import ScaleSearch
+
+# Losses are sums of squares, and kinds and edges hold up to rounding.
+LOSS_TOL = 1e-10
+EDGE_TOL = 1e-9
+
+DATA = ["gaussian", "no_intercept", "negative", "dummies", "integers", "heavy_tails", "ridge", "weights"]
+
+
+def make_samples(name, n, q, seed):
+    """Reduced samples with q coefficients of many kinds of data."""
+    draw = np.random.default_rng([seed, n, q])
+    p = q - (name != "no_intercept")
+    X = draw.normal(size=(n, p))
+    options = {"fit_intercept": name != "no_intercept"}
+    if name == "dummies":
+        category = draw.integers(0, max(p // 2, 1) + 1, size=n)
+        X[:, : max(p // 2, 1)] = category[:, None] == np.arange(max(p // 2, 1))
+    elif name == "integers":
+        X = draw.integers(-2, 3, size=(n, p)).astype(float)
+    b = draw.normal(size=p) / np.sqrt(p)
+    y = np.maximum(X @ b + 0.3, 0.0) + draw.choice([0.2, 0.5, 1.0]) * draw.normal(size=n)
+    if name == "negative":
+        y -= 0.5
+    elif name == "heavy_tails":
+        X *= np.exp(draw.normal(size=(n, 1)))
+        y = np.maximum(y, 0.0) * np.exp(1.5 * draw.normal(size=n))
+    elif name in ("gaussian", "no_intercept"):
+        y = np.maximum(y, 0.0)
+    elif name == "ridge":
+        options["alpha"] = float(draw.choice([0.1, 0.5, 2.0]) * n / 4)
+    elif name == "weights":
+        options["sample_weight"] = draw.exponential(size=n)
+    return reduce_rows(Problem.from_data(X, y, **options)).samples
+
+
+@dataclass
+class Rays:
+    """Directions, one per line, and the minimum of the loss along the ray of each."""
+
+    directions: np.ndarray
+    scales: np.ndarray
+    lengths: np.ndarray
+    losses: np.ndarray
+
+    @classmethod
+    def of(cls, samples, directions):
+        fitted = np.maximum(directions @ samples.Zt, 0.0)
+        squares = np.square(fitted).sum(axis=1)
+        curvature = squares + ((directions @ samples.ridge) * directions).sum(axis=1)
+        product = np.maximum(fitted @ samples.y, 0.0)
+        scales = np.divide(product, curvature, out=np.zeros_like(product), where=curvature > 0.0)
+        losses = float(samples.y @ samples.y) - scales * product
+        return cls(directions, scales, scales * np.sqrt(squares), losses)
+
+    def where(self, chosen):
+        return Rays(self.directions[chosen], self.scales[chosen], self.lengths[chosen], self.losses[chosen])
+
+
+def descend(samples, low, high, starts, n_sweeps):
+    """Search along one coordinate after the other, on a grid that gets finer, from each of the starts."""
+    points = starts.copy()
+    for sweep in range(n_sweeps):
+        width = (high - low) * 0.3**sweep
+        for k in np.flatnonzero(high > low):
+            tries = np.repeat(points[:, None, :], 7, axis=1)
+            tries[:, :, k] = np.clip(tries[:, :, k] + width[k] * np.linspace(-1, 1, 7), low[k], high[k])
+            losses = Rays.of(samples, tries.reshape(-1, low.size)).losses.reshape(len(points), 7)
+            points = tries[np.arange(len(points)), losses.argmin(axis=1)]
+    return points
+
+
+def far_points(samples, b, room):
+    """Where the loss is a quadratic around b and has risen by `room`: the points farthest out for each u."""
+    on = samples.Z @ b > 0.0
+    K = samples.Z[on].T @ samples.Z[on] + samples.ridge + 1e-9 * np.eye(b.size)
+    rows = np.vstack([samples.Z[:: 1 + len(on) // 200], np.eye(b.size)])
+    steps = np.linalg.solve(K, rows.T).T
+    steps *= np.sqrt(0.99 * max(room, 0.0) / np.maximum((steps * rows).sum(axis=1), 1e-300))[:, None]
+    return np.vstack([b + steps, b - steps])
+
+
+@dataclass
+class OneCell:
+    """A cell, with what the search knows of it."""
+
+    axis: int
+    sign: int
+    low: np.ndarray
+    high: np.ndarray
+    kind: np.ndarray
+    split: int
+    bound: float = 0.0
+    state: int = 0
+    corners: np.ndarray | None = None
+    weights: np.ndarray | None = None
+
+    def contains(self, directions, tol=0.0):
+        return ((directions >= self.low - tol) & (directions <= self.high + tol)).all(axis=1)
+
+    def directions_of(self, points):
+        """The directions of points that lie in the cell, at s = 1."""
+        s = self.sign * points[:, self.axis]
+        directions = points[s > 1e-9] / s[s > 1e-9, None]
+        directions[:, self.axis] = self.sign
+        return directions[self.contains(directions)]
+
+    def halves(self):
+        """Both halves as they are before anything is known of them."""
+        middle = 0.5 * (self.low[self.split] + self.high[self.split])
+        at = np.arange(self.low.size) == self.split
+        first = OneCell(self.axis, self.sign, self.low, np.where(at, middle, self.high), self.kind, -1)
+        return first, OneCell(self.axis, self.sign, np.where(at, middle, self.low), self.high, self.kind, -1)
+
+
+def expand_cell(samples, cell, limits, nogoods=None):
+    """Both halves of a cell after they were bounded by the kernel."""
+    n, q = samples.Z.shape
+    cells, found = Cells.empty(2, n, q), Found.empty(1, q)
+    cells.low[0], cells.high[0], cells.kinds[0] = cell.low, cell.high, pack_kinds(cell.kind)
+    cells.axis[0], cells.sign[0], cells.split[0] = cell.axis, cell.sign, cell.split
+    cells.bound[0], cells.n_corners[0] = cell.bound, 0
+    if cell.corners is not None:
+        size = cells.n_corners[0] = cell.corners.size
+        cells.corners[0, :size], cells.weights[0, :size] = cell.corners, cell.weights
+    nogoods = np.zeros((0, n), dtype=np.bool_) if nogoods is None else nogoods
+    work, layout = CellWork.empty(n, q), Layout.of(q)
+    first, second = np.array([0]), np.array([1])
+    expand(
+        tuple(samples), tuple(cells), first, second, limits, nogoods, tuple(layout), tuple(work), tuple(found)
+    )
+    parts = []
+    for line in range(2):
+        state, size = int(cells.state[line]), int(cells.n_corners[line])
+        part = OneCell(cell.axis, cell.sign, None, None, None, -1, float(cells.bound[line]), state)
+        if state != CLOSED:
+            part.low, part.high = cells.low[line].copy(), cells.high[line].copy()
+            part.kind, part.split = unpack_kinds(cells.kinds[line], n), int(cells.split[line])
+            part.corners, part.weights = cells.corners[line, :size].copy(), cells.weights[line, :size].copy()
+        parts.append(part)
+    return parts
+
+
+def sample_rays(samples, cell, draw, n_rays):
+    """Rays in a cell: anywhere, at its corners, and where the loss is small."""
+    low, high = cell.low, cell.high
+    anywhere = draw.uniform(low, high, size=(n_rays, low.size))
+    corners = np.where(draw.random((n_rays // 4, low.size)) < 0.5, low, high)
+    first = np.vstack([anywhere, corners, 0.5 * (low + high)])
+    best = first[np.argsort(Rays.of(samples, first).losses)[:2]]
+    good = descend(samples, low, high, best, 3)
+    near = np.clip(good[:1] + 0.05 * (high - low) * draw.normal(size=(n_rays // 4, low.size)), low, high)
+    return Rays.of(samples, np.vstack([first, good, near]))
+
+
+def random_cell(samples, draw, place):
+    """A cell anywhere, around the least squares of the samples with y > 0, or where almost all are off."""
+    Z, y = samples.Z, samples.y
+    q = Z.shape[1]
+    around = draw.normal(size=q)
+    if place == "good":
+        on = y > 0.0
+        for _ in range(10):
+            gram = Z[on].T @ Z[on] + samples.ridge
+            found = np.linalg.lstsq(gram, Z[on].T @ y[on], rcond=None)[0]
+            around, on = (found, Z @ found > 0.0) if found.any() else (around, on)
+    elif place == "off":
+        around = -Z.sum(axis=0) + 0.1 * draw.normal(size=q)
+    axis = int(np.argmax(np.abs(around)))
+    sign = 1 if around[axis] > 0.0 else -1
+    half = 10.0 ** draw.uniform(-2.5, 0.0) * draw.uniform(0.3, 1.0, size=q)
+    shift = draw.uniform(-0.5, 0.5, size=q) if place != "good" else 0.2 * draw.normal(size=q)
+    centre = around / abs(around[axis]) + shift * half
+    low, high = np.clip(centre - half, -1.0, 1.0), np.clip(centre + half, -1.0, 1.0)
+    low[axis] = high[axis] = sign
+    split = int(np.argmax(high - low))
+    return OneCell(axis, sign, low, high, first_kinds(y), split)
+
+
+def check_halves(samples, parent, limits, rays, tally):
+    """Expand a cell and hold what is said of its halves against rays in them. Returns the open halves."""
+    cutoff, explained, limit, _ = limits
+    tol = LOSS_TOL * float(samples.y @ samples.y)
+    # What is said holds for minima along their ray within these limits.
+    rays = rays.where((rays.scales <= limit) & (rays.lengths <= explained))
+    found = expand_cell(samples, parent, limits)
+    for half, part in zip(parent.halves(), found, strict=True):
+        inside = rays.where(half.contains(rays.directions))
+        least = float(inside.losses.min(initial=np.inf))
+        tally["halves"] += 1
+        if part.state == CLOSED:
+            tally["closed"] += 1
+            assert least >= cutoff - tol
+            continue
+        assert least >= min(part.bound, cutoff) - tol
+        assert part.bound >= parent.bound
+        # At b = 0 all u are 0, and there is no direction.
+        better = inside.where((inside.losses < cutoff - tol) & (inside.scales > 0.0))
+        u = better.directions @ samples.Zt
+        assert part.contains(better.directions, EDGE_TOL).all()
+        assert (u[:, part.kind == ON] >= -EDGE_TOL).all()
+        assert (u[:, part.kind == OFF] <= EDGE_TOL).all()
+        tally["narrowed"] += (part.high - part.low).sum() < 0.999 * (half.high - half.low).sum()
+        tally["settled"] += np.count_nonzero(part.kind >= ON) > 0.5 * part.kind.size
+    return [part for part in found if part.state != CLOSED and part.split >= 0]
+
+
+def check_cell(samples, cell, draw, n_rays, tally, depth=2):
+    """Check a cell, and halves of halves, for cutoffs and limits around what its best ray has."""
+    rays, total = sample_rays(samples, cell, draw, n_rays), float(samples.y @ samples.y)
+    best = int(np.argmin(rays.losses))
+    least, scale, length = rays.losses[best], rays.scales[best], rays.lengths[best]
+    bits = draw.integers(0, 1 << min(cell.low.size, 30), size=draw.integers(13))
+    cell.corners, cell.weights = bits.astype(np.int32), draw.exponential(max(scale, 0.1), size=bits.size)
+    middle = float(np.quantile(rays.losses, 0.3))
+    explained, barely = np.sqrt(total), 1.0 + 1e-9
+    for cutoff in (least - 0.01 * (total - least), least + 1e-6 * total, 0.9 * least + 0.1 * total, middle):
+        far = cell.directions_of(far_points(samples, scale * rays.directions[best], cutoff - least))
+        more = Rays.of(samples, np.vstack([rays.directions, far]))
+        for reach, limit in ((explained, np.inf), (length * barely, np.inf), (explained, scale * barely)):
+            limits = (float(cutoff), float(max(reach, 1e-3)), float(max(limit, 1e-3)), int(draw.integers(3)))
+            parts = [cell]
+            for _ in range(depth):
+                parts = check_halves(samples, parts[draw.integers(len(parts))], limits, more, tally)
+                if not parts:
+                    break
+
+
+PLACES = ["anywhere", "good", "off"]
+
+
+@pytest.mark.parametrize("q", [2, 3, 5, 8])
+@pytest.mark.parametrize("name", DATA)
+def test_cells_keep_every_better_ray(name, q):
+    draw, tally = np.random.default_rng(q), Counter()
+    for seed in range(3):
+        samples = make_samples(name, 20 * q if q < 5 else 10 * q, q, seed)
+        for place in PLACES * 2:
+            check_cell(samples, random_cell(samples, draw, place), draw, 80, tally)
+    # Otherwise nothing was tested.
+    assert tally["closed"] > 0.03 * tally["halves"]
+    assert tally["settled"] > 0.1 * tally["halves"]
+    assert tally["narrowed"] > 0.01 * tally["halves"]
+
+
+@pytest.mark.parametrize("q", [13, 14, 17])
+def test_cells_with_more_coordinates_than_are_enumerated(q):
+    draw, tally = np.random.default_rng(q), Counter()
+    for name in ("gaussian", "negative", "ridge"):
+        samples = make_samples(name, 150, q, 0)
+        for place in PLACES:
+            cell = random_cell(samples, draw, place)
+            check_cell(samples, cell, draw, 100, tally, depth=1)
+    assert tally["closed"] > 0.03 * tally["halves"]
+
+
+@pytest.mark.parametrize("name", ["gaussian", "dummies", "heavy_tails", "ridge"])
+def test_cells_with_thousands_of_samples(name):
+    draw, tally = np.random.default_rng(0), Counter()
+    samples = make_samples(name, 3000, 6, 0)
+    for place in PLACES:
+        check_cell(samples, random_cell(samples, draw, place), draw, 30, tally, depth=1)
+    assert tally["closed"] > 0.03 * tally["halves"]
+
+
+def value_of(samples, b):
+    """The loss at b."""
+    return float(np.square(np.maximum(samples.Z @ b, 0.0) - samples.y).sum() + b @ samples.ridge @ b)
+
+
+def search_of(samples, cutoff, n_nodes=2000, **options):
+    """A search for what is below a cutoff, which ends after so many nodes."""
+
+    def is_over():
+        return search.n_nodes >= n_nodes
+
+    control = Control(lambda: cutoff, lambda _: None, is_over)
+    search = CellSearch(samples, np.ones(samples.Z.shape[1]), control, **options)
+    return search
+
+
+def odd_problem(seed):
+    """Small data of kinds that `random_problem` does not have."""
+    draw, kind = np.random.default_rng(seed), seed % 4
+    n = int(draw.integers(7, 12))
+    X, alpha = draw.normal(size=(n, 2)), float(draw.choice([0.0, 0.3]))
+    if kind == 0:
+        X = np.column_stack([draw.integers(0, 3, size=n)[:, None] == [1, 2], X[:, 0]]).astype(float)
+    elif kind == 1:
+        X *= draw.standard_cauchy(size=(n, 1))
+    y = np.maximum(X.sum(axis=1) + 0.2, 0.0) + 0.7 * draw.normal(size=n)
+    if kind == 2:
+        y = np.where(draw.random(n) < 0.5, -np.exp(draw.normal(size=n)), y)
+    elif kind == 3:
+        y = np.maximum(y, 0.0) * np.exp(2.0 * draw.normal(size=n))
+    return Problem.from_data(X, y, sample_weight=draw.exponential(size=n), alpha=alpha)
+
+
+def with_copies(samples):
+    """The same loss from twice as many samples: each is two of half the weight."""
+    Z, y = np.repeat(samples.Z, 2, axis=0), np.repeat(samples.y, 2)
+    return Samples.from_rows(Z / np.sqrt(2.0), y / np.sqrt(2.0), samples.ridge)
+
+
+def check_search(problem, least, seed):
+    """Hold searches against the least objective. Returns how many of two proofs were found soon."""
+    reduced = reduce_rows(problem)
+    samples, least = reduced.samples, reduced.value(least)
+    samples = with_copies(samples) if seed % 5 == 0 else samples
+    total = float(samples.y @ samples.y)
+    slack, draw = 1e-9 * (1.0 + total), np.random.default_rng(seed)
+    below = search_of(samples, least - 1e-3 * (least + slack), 1000)
+    closed = int(below.run())
+    assert below.lower_bound <= least + slack
+    # What lies above the least loss is never ruled out.
+    for cutoff in least + slack + (0.01, 0.3) * draw.random(2) * (total - least) + [1e-6, 1e-3]:
+        above = search_of(samples, cutoff, 300)
+        assert not above.run()
+        assert above.lower_bound <= least + slack
+    # A search that knows nothing at first finds the least loss by itself.
+    best = [total]
+
+    def offer(b):
+        best[0] = min(best[0], value_of(samples, b))
+
+    control = Control(lambda: best[0] * (1.0 - 1e-3) - slack, offer, lambda: blind.n_nodes >= 1000)
+    blind = CellSearch(samples, np.zeros(samples.Z.shape[1]), control)
+    if blind.run():
+        closed += 1
+        assert best[0] * (1.0 - 1e-3) - slack <= least + slack
+    assert blind.lower_bound <= least + slack <= best[0] + 2.0 * slack
+    return closed
+
+
+@pytest.mark.parametrize("make", [random_problem, odd_problem])
+@pytest.mark.parametrize("chunk", range(4))
+def test_searches_against_brute_force(chunk, make):
+    closed = 0
+    for seed in range(10 * chunk, 10 * chunk + 10):
+        problem = make(seed)
+        closed += check_search(problem, least_objective(problem), seed)
+    assert closed >= 14
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_searches_against_all_cells_of_an_arrangement(seed):
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(24, 2))
+    y = X @ [1.0, -1.0] + draw.normal(0.2, 1.0, size=24)
+    problem = Problem.from_data(X, y if seed % 2 else np.maximum(y, 0.0))
+    assert check_search(problem, least_in_space(problem), seed) == 2
+
+
+def test_a_ridge_is_part_of_the_bound():
+    problem = Problem.from_data([[1.0], [2.0], [-1.0]], [1.0, 2.0, 0.5], fit_intercept=False, alpha=3.0)
+    reduced = reduce_rows(problem)
+    least = reduced.value(least_objective(problem))
+    assert search_of(reduced.samples, least * (1.0 - 1e-4)).run()
+    assert not search_of(reduced.samples, least * (1.0 + 1e-4)).run()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_low_signal_with_an_intercept_is_proved_without_a_box(seed):
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(150, 3))
+    y = np.maximum(X @ [0.6, -0.6, 0.5] + 0.3 + 1.5 * draw.normal(size=150), 0.0)
+    best = solve(X, y)
+    certificate = certify(X, y, best, target_gap=1e-2, time_limit=60)
+    assert certificate.status == "optimal"
+    assert certificate.box is None
+    certificate.solution.verify()
+    tries = solve(X, y, "multistart", n_starts=300)
+    assert certificate.lower_bound <= min(tries.objective, best.objective) * (1 + 1e-9)
+    blind = certify(X, y, np.zeros(3), target_gap=1e-2, time_limit=60)
+    assert blind.objective == pytest.approx(certificate.objective, rel=1.01e-2)
+
+
+def categories(seed, n=120):
+    """Data with dummies: whole categories can be off, and the rest has less dimension."""
+    draw = np.random.default_rng(seed)
+    category = draw.integers(0, 3, size=n)
+    X = np.column_stack([category == 1, category == 2, draw.normal(size=n)]).astype(float)
+    return X, np.maximum(X @ [0.5, -1.0, 0.5] + 0.2 + draw.normal(size=n), 0.0), category
+
+
+def with_category_off(seed, n, off):
+    """Samples, kinds with a category off, and the least loss of what that leaves plus what it costs."""
+    X, y, category = categories(seed, n)
+    samples = reduce_rows(Problem.from_data(X, y)).samples
+    # Rows are sorted and scaled: a category is told by its dummies, and without others X has two columns.
+    order = np.lexsort(X.T[::-1])
+    outside = category[order] == off
+    scale = float(np.sqrt(samples.y @ samples.y / (y @ y)))
+    rest = Problem.from_data(X[category != off], y[category != off] * scale)
+    kind = np.where(outside, OFF, first_kinds(samples.y)).astype(np.int8)
+    least = least_objective(rest) + float(np.square(samples.y[outside]).sum())
+    return samples, kind, outside, least
+
+
+@pytest.mark.parametrize("off", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_faces_have_the_bound_of_a_smaller_problem(seed, off, monkeypatch):
+    samples, kind, outside, least = with_category_off(seed, 14, off)
+    below, above = (search_of(samples, least * factor) for factor in (1.0 - 1e-3, 1.0 + 1e-3))
+    # Nothing below the cutoff is left in the face: no better solution has the category off.
+    assert below.faces.bound(kind) >= below.cutoff * (1.0 - 1e-12)
+    assert below.faces.is_closed(kind)
+    assert (below.faces.nogoods == outside).all(axis=1).tolist() == [True]
+    # Something is left, and the face must not be ruled out, however long it is looked at.
+    for _ in range(3):
+        assert above.faces.bound(kind) <= least * (1.0 + 1e-9)
+        above.n_nodes += 10_000
+    assert not above.faces.is_closed(kind)
+    assert len(above.faces.nogoods) == 0
+    assert len(above.faces) == 1
+    # The same where the face is left before it is closed.
+    monkeypatch.setattr(cells_module, "MIN_FACE_CELLS", 1)
+    monkeypatch.setattr(cells_module, "ROUND_CELLS", 2)
+    monkeypatch.setattr(cells_module, "MIN_ROUND_CELLS", 1)
+    early = search_of(samples, least * (1.0 - 1e-3))
+    assert early.faces.bound(kind) < early.cutoff
+    assert not early.faces.is_closed(kind)
+    assert len(early.faces.nogoods) == 0
+
+
+def test_samples_that_span_the_space_have_no_face():
+    samples, kind, *_ = with_category_off(0, 14, 1)
+    search = search_of(samples, 0.5)
+    assert search.faces.bound(first_kinds(samples.y)) == -np.inf
+    assert search.faces.bound(np.full_like(kind, OFF)) == -np.inf
+    assert len(search.faces) == 0
+
+
+@pytest.mark.parametrize("off", [1, 2])
+def test_nogoods_close_only_cells_in_which_all_their_samples_are_off(off):
+    samples, _, outside, _ = with_category_off(0, 14, off)
+    # Far along this direction the category is off, and the others are where they were.
+    away = np.linalg.lstsq(samples.Z, -1.0 * outside, rcond=None)[0]
+    axis = int(np.argmax(np.abs(away)))
+    away /= abs(away[axis])
+    half = np.where(np.arange(4) == axis, 0.0, 1e-3)
+    cell = OneCell(axis, int(away[axis]), away - half, away + half, first_kinds(samples.y), (axis + 1) % 4)
+    limits = (0.999 * float(samples.y @ samples.y), 2.0, np.inf, 0)
+    one_more = outside | (np.arange(outside.size) == np.flatnonzero(~outside)[0])
+    for nogoods, state in (
+        ([], THIN),
+        ([outside], CLOSED),
+        ([one_more], THIN),
+        ([one_more, outside], CLOSED),
+    ):
+        mask = np.array(nogoods, dtype=np.bool_).reshape(-1, outside.size)
+        assert [part.state for part in expand_cell(samples, cell, limits, mask)] == [state, state]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_categories_are_proved_by_faces(seed, monkeypatch):
+    X, y, _ = categories(seed)
+    best, searches = solve(X, y), []
+    init = CellSearch.__init__
+
+    def watched(self, *args, **options):
+        init(self, *args, **options)
+        searches.append(self)
+
+    monkeypatch.setattr(CellSearch, "__init__", watched)
+    certificate = certify(X, y, best, target_gap=1e-2, time_limit=60)
+    assert certificate.status == "optimal"
+    assert len(searches[0].faces) > 0
+    assert len(searches[0].faces.nogoods) > 0
+
+
+def low_signal(n, q, seed):
+    """Samples that need many cells, and the least loss known."""
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(n, q - 1))
+    y = X @ np.full(q - 1, 0.5) + 0.3 + draw.normal(size=n)
+    reduced = reduce_rows(Problem.from_data(X, y))
+    return reduced.samples, reduced.value(solve(X, y).objective)
+
+
+def test_kinds_are_packed_and_unpacked():
+    draw = np.random.default_rng(0)
+    for n in range(1, 20):
+        kinds = draw.choice([CONVEX, FREE, ON, OFF], size=(5, n)).astype(np.int8)
+        packed = np.array([pack_kinds(kind) for kind in kinds])
+        assert packed.shape == (5, (n + 3) // 4)
+        assert np.array_equal(unpack_kinds(packed, n), kinds)
+        assert np.array_equal(unpack_kinds(packed[0], n), kinds[0])
+
+
+def test_a_pool_grows_and_keeps_its_cells(monkeypatch):
+    monkeypatch.setattr(cells_module, "FIRST_LINES", 4)
+    pool = CellPool(10, 3, 1 << 20)
+    lines = []
+    for count in (3, 2, 7, 20):
+        before = {line: pool.cells.low[line].copy() for line in lines}
+        new = pool.reserve(count)
+        assert len({*lines, *new}) == len(lines) + count
+        assert all(np.array_equal(pool.cells.low[line], low) for line, low in before.items())
+        pool.cells.low[new] = np.arange(count)[:, None]
+        lines.extend(new)
+        assert pool.n_used == len(lines)
+    for line in lines[:5]:
+        pool.release(int(line))
+    assert pool.n_used == len(lines) - 5
+    assert set(pool.reserve(5)) == set(lines[:5])
+
+
+def most_lines(search):
+    """Run a search; the most lines of its pool that are in use after a round."""
+    most = search._pool.n_used
+    while not search.is_done:
+        bound = search.lower_bound
+        search.advance()
+        assert search.lower_bound >= bound
+        most = max(most, search._pool.n_used)
+    return most
+
+
+def test_growth_and_memory_change_no_proof(monkeypatch):
+    samples, least = low_signal(100, 7, 0)
+    cutoff = least * (1.0 - 1e-3)
+    monkeypatch.setattr(cells_module, "MIN_ROUND_CELLS", 1)
+    monkeypatch.setattr(cells_module, "ROUND_CELLS", 4)
+    plain = search_of(samples, cutoff)
+    used = most_lines(plain)
+    monkeypatch.setattr(cells_module, "FIRST_LINES", 16)
+    grown = search_of(samples, cutoff)
+    assert most_lines(grown) == used
+    assert len(grown._pool.cells.bound) >= used > 2 * 16
+    assert (grown.n_nodes, grown.lower_bound) == (plain.n_nodes, plain.lower_bound)
+    # With so little memory the search goes depth first. A level of the tree leaves a few cells behind.
+    small = search_of(samples, cutoff, memory_limit=1)
+    assert small._pool.capacity == 16
+    n_levels = 7 * 5
+    assert most_lines(small) <= min(16 + 4 * n_levels, used // 2)
+    assert small.n_nodes < 2 * plain.n_nodes
+    for search in (plain, grown, small):
+        assert search.is_closed
+        assert search.lower_bound == cutoff
+        assert search._pool.n_used == 0
+
+
+def test_cells_of_many_coefficients():
+    q, draw = 140, np.random.default_rng(0)
+    samples = make_samples("gaussian", 160, q, 0)
+    search = search_of(samples, 0.9 * float(samples.y @ samples.y))
+    assert sorted(search._pool.cells.axis[: 2 * q]) == sorted([*range(q), *range(q)])
+    half = np.where(np.arange(q) == q - 2, 0.0, 1e-3)
+    centre = np.where(half == 0.0, 1.0, draw.uniform(-0.9, 0.9, size=q))
+    cell = OneCell(q - 2, 1, centre - half, centre + half, first_kinds(samples.y), q - 1)
+    check_cell(samples, cell, draw, 20, Counter(), depth=2)
+
+
+@pytest.mark.parametrize("share", [-1e-3, 0.02])
+def test_bounds_rise_and_stay_below_the_least_loss(share):
+    samples, least = low_signal(80, 5, 1)
+    search = search_of(samples, least * (1.0 + share), proved=0.1 * least)
+    bounds = [search.lower_bound]
+    while not search.is_done and search.n_nodes < 2000:
+        search.advance()
+        bounds.append(search.lower_bound)
+    assert bounds[0] == 0.1 * least
+    assert np.all(np.diff(bounds) >= 0.0)
+    assert bounds[-1] <= least * (1.0 + 1e-9)
+    assert bounds[-1] >= 0.5 * least
+    assert search.is_closed == (share < 0.0)
+
+
+def test_a_search_that_is_stopped_goes_on_where_it_was():
+    samples, least = low_signal(80, 6, 1)
+    whole = search_of(samples, least * (1.0 - 1e-3))
+    assert whole.run()
+    calls = Counter()
+
+    def is_over():
+        calls["is_over"] += 1
+        return calls["is_over"] % 3 == 0
+
+    parts = CellSearch(samples, np.ones(6), Control(whole.control.cutoff, lambda _: None, is_over))
+    bounds = [parts.lower_bound]
+    while not parts.run():
+        bounds.append(parts.lower_bound)
+    assert len(bounds) > 2
+    assert np.all(np.diff(bounds) >= 0.0)
+    assert bounds[-1] < parts.cutoff
+    assert (parts.n_nodes, parts.lower_bound) == (whole.n_nodes, whole.lower_bound)
+
+
+STEPS = [
+    (CellSearch, "_take"),
+    (CellSearch, "_expand"),
+    (CellSearch, "_offer"),
+    (CellSearch, "_sort_out"),
+    (CellPool, "reserve"),
+    (CellPool, "release"),
+    (ScaleSearch, "advance"),
+    (Faces, "bound"),
+]
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("place", STEPS, ids=[name for _, name in STEPS])
+def test_an_interrupt_leaves_a_valid_bound(place, after, monkeypatch):
+    """Wherever it comes, before or after a step."""
+    X, y, _ = categories(0, 40)
+    reduced = reduce_rows(Problem.from_data(X, y))
+    least = reduced.value(solve(X, y).objective)
+    owner, name = place
+    step, calls, stops = getattr(owner, name), Counter(), Counter()
+
+    def interrupted(*args):
+        calls[name] += 1
+        if calls[name] == stops[name] and not after:
+            raise KeyboardInterrupt
+        result = step(*args)
+        if calls[name] == stops[name]:
+            raise KeyboardInterrupt
+        return result
+
+    n_interrupts = 0
+    for stop in (1, 2, 3, 5, 8, 13):
+        # With a cutoff above the least loss, a bound that forgets some cells is too high.
+        search = search_of(reduced.samples, 1.2 * least, 200)
+        calls[name], stops[name] = 0, stop
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, interrupted)
+            try:
+                search.run()
+            except KeyboardInterrupt:
+                n_interrupts += 1
+        assert search.lower_bound <= least * (1.0 + 1e-9)
+    assert n_interrupts > 0
+
+
+@pytest.mark.parametrize("data", ["categories", "low_signal", "ridge"])
+def test_threads_change_nothing(data):
+    if data == "categories":
+        X, y, _ = categories(1)
+    else:
+        draw = np.random.default_rng(3)
+        X = draw.normal(size=(150, 5))
+        y = np.maximum(X @ [0.6, -0.6, 0.5, 0.2, 0.1] + 0.3 + 1.5 * draw.normal(size=150), 0.0)
+    alpha = 1.0 if data == "ridge" else 0.0
+    best = solve(X, y, alpha=alpha)
+    found = set()
+    for n_jobs in (1, 2, 3):
+        proof = certify(X, y, best, alpha=alpha, target_gap=1e-3, n_jobs=n_jobs, time_limit=None)
+        found.add(
+            (
+                proof.status,
+                proof.objective,
+                proof.lower_bound,
+                proof.n_nodes,
+                proof.n_active,
+                proof.n_inactive,
+            )
+        )
+    assert len(found) == 1
+    assert next(iter(found))[0] == "optimal"
