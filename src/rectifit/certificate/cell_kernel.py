@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 
 from rectifit import bounds
+from rectifit._typing import Integers
 from rectifit.certificate.records import CONVEX, FREE, OFF, ON, Cell, Cells, CellWork, Found, Layout, Samples
 from rectifit.compiling import compiled, inner, shared
 from rectifit.tolerances import (
     CONE_EDGE_TOL,
     ELLIPSOID_PIVOT_TOL,
-    FLOAT64_EPS,
     INTERVAL_ATOL,
     INTERVAL_RTOL,
-    SPAN_PIVOT_TOL,
     SUM_TOL,
 )
 
@@ -890,7 +891,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
             S = dual_value(n_free, n_pieces, constant, K, b, work)
             s = sign * b[axis]
             runs_away = work.nu[n_pieces - 1] > 0.0 and not is_limit
-            if not tried_length and S < cutoff and (runs_away or s > hope):
+            if not tried_length and cutoff > S and (runs_away or s > hope):
                 tried_length = True
                 length = least_length(samples, cell, work)
                 if length * limit > explained or (not is_limit and length > 0.0):
@@ -928,7 +929,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
                 found_S, found_delta = S - delta * s, delta
                 for j in range(q):
                     at[j] = b[j]
-            if delta == 0.0 or n_corners >= MAX_CORNERS or (S < cutoff and pricing >= effort):
+            if delta == 0.0 or n_corners >= MAX_CORNERS or (cutoff > S and pricing >= effort):
                 break
             before = n_corners
             n_corners = add_corners(n_corners, n_free, cell, layout, 0.3 * tilt - 0.02 * delta, work)
@@ -995,7 +996,17 @@ def pack(kind, packed):
 
 
 @compiled
-def expand(samples, cells, nodes, others, limits, nogoods, layout, work, found):
+def expand(
+    samples: Samples,
+    cells: Cells,
+    nodes: Integers,
+    others: Integers,
+    limits: tuple[float, float, float, int],
+    nogoods: Annotated[npt.NDArray[np.bool_], 2],
+    layout: Layout,
+    work: CellWork,
+    found: Found,
+) -> None:
     """Split cells in two and bound both parts, which take the places `nodes` and `others`.
 
     cells.state and cells.bound of these places are set; found has where the relaxation of each is least.

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from rectifit import bounds
+from rectifit._typing import Vector
 from rectifit.certificate.kernel import support_line
 from rectifit.certificate.records import (
     CONVEX,
@@ -17,9 +18,10 @@ from rectifit.certificate.records import (
     ConeHalves,
     ConeShape,
     KernelRows,
+    Kinds,
     Samples,
 )
-from rectifit.compiling import compiled, inlined, inner, is_cached, shared
+from rectifit.compiling import compiled, inner, kernel_of, shared
 from rectifit.surrogate.kernel import (
     MAX_STEPS,
     MAX_STEPS_PER_COEFFICIENT,
@@ -69,8 +71,8 @@ LEAST_WEIGHT = 1e-12
 shared(bounds.is_balanced)
 
 
-@compiled
-def build_cone(samples, shape, point, mix, likely, kind, piece_rows, weights):
+@inner
+def fill_cone(samples, shape, point, mix, likely, kind, piece_rows, weights):
     """Fill in the kernel's rows of a cone, and settle samples of one sign.
 
     point is where the Lovasz extension is linearised, mix its share. Of the pieces (u - y)_+^2 only those are
@@ -226,7 +228,7 @@ def bound_pieces(piece_rows, constant, ridge, b, rho):
     return value, value - decrement, certain
 
 
-@inlined
+@inner
 def is_feasible(piece_rows, ridge, slopes, rho, v):
     """Whether lambda_i >= z_i'v for all pieces with a kink, and rho - G v is rounding, G from the pieces."""
     rows, kinks = piece_rows.rows, piece_rows.kinks
@@ -351,7 +353,7 @@ def spans_all(Z, kind):
     return is_regular(K, L, SPAN_PIVOT_TOL)
 
 
-@inlined
+@inner
 def bound_cone(samples, shape, kind, b, cutoff, weights):
     """Bound one cone. Returns what became of it, and the bound.
 
@@ -364,7 +366,7 @@ def bound_cone(samples, shape, kind, b, cutoff, weights):
     room = KernelRows(rows, norms, kinks, outcomes)
     best, share, rho = -np.inf, 0.0, np.empty(q)
     for _ in range(MAX_ROUNDS):
-        m, constant = build_cone(samples, shape, b, LOVASZ_SHARE, LIKELY_SHARE, kind, room, weights)
+        m, constant = fill_cone(samples, shape, b, LOVASZ_SHARE, LIKELY_SHARE, kind, room, weights)
         if constant * (1.0 - SUM_TOL) >= cutoff:
             return EMPTY, constant
         used = KernelRows(rows[:m], norms[:m], kinks[:m], outcomes[:m])
@@ -383,7 +385,23 @@ def bound_cone(samples, shape, kind, b, cutoff, weights):
 
 
 @compiled
-def bound_parts(samples, halves, cutoff, found):
+def build_cone(
+    samples: Samples,
+    shape: ConeShape,
+    point: Vector,
+    mix: float,
+    likely: float,
+    kind: Kinds,
+    piece_rows: KernelRows,
+    weights: Vector,
+) -> tuple[int, float]:
+    """`fill_cone` for callers outside of compiled code."""
+    samples, shape, piece_rows = Samples(*samples), ConeShape(*shape), KernelRows(*piece_rows)
+    return fill_cone(samples, shape, point, mix, likely, kind, piece_rows, weights)
+
+
+@compiled
+def bound_parts(samples: Samples, halves: ConeHalves, cutoff: float, found: ConeBounds) -> None:
     """Split a cone in the middle of a coordinate and bound both halves, which are given as copies of it."""
     samples, halves, found = Samples(*samples), ConeHalves(*halves), ConeBounds(*found)
     axis, q = halves.axis, samples.Z.shape[1]
@@ -405,4 +423,5 @@ def bound_parts(samples, halves, cutoff, found):
 
 def is_compiled() -> bool:
     """Whether a search over directions can begin at once, without some seconds of compilation."""
-    return is_cached(bound_parts)
+    kernel = kernel_of(bound_parts)
+    return kernel.is_loaded or kernel.is_cached

@@ -115,7 +115,7 @@ class ConeSearch(BestFirst[Cone]):
         pieces = KernelRows.empty(2 * n + 2 * q, q)
         shape = ConeShape(cone.axis, cone.sign, cone.low, cone.high)
         m, constant = build_cone(
-            self.samples, shape, cone.b, mix, EVERY_PIECE, cone.kind, pieces, np.empty(q)
+            tuple(self.samples), tuple(shape), cone.b, mix, EVERY_PIECE, cone.kind, tuple(pieces), np.empty(q)
         )
         on = self.samples.Z[cone.kind == ON]
         K = self.samples.ridge + on.T @ on

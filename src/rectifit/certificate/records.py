@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rectifit._typing import Matrix, Vector
+from rectifit._typing import Integers, Mask, Matrix, Vector
 
 __all__ = [
     "CONVEX",
@@ -29,7 +29,7 @@ FREE = 1
 ON = 2
 OFF = 3
 
-Kinds = npt.NDArray[np.int8]
+Kinds = Annotated[npt.NDArray[np.int8], 1]
 
 
 class Samples(NamedTuple):
@@ -100,7 +100,7 @@ class ConeHalves(NamedTuple):
     coordinate: int
     low: Matrix
     high: Matrix
-    kind: Kinds
+    kind: Annotated[npt.NDArray[np.int8], 2]
     b: Matrix
 
     @classmethod
@@ -127,8 +127,8 @@ class ConeBounds(NamedTuple):
     """Of each half its bound, what became of it, and the coordinate to split next, -1 if it is too narrow."""
 
     bounds: Vector
-    states: npt.NDArray[np.int64]
-    splits: npt.NDArray[np.int64]
+    states: Integers
+    splits: Integers
 
 
 class Cell(NamedTuple):
@@ -149,25 +149,25 @@ class Cells(NamedTuple):
 
     low: Matrix
     high: Matrix
-    kinds: npt.NDArray[np.uint8]
-    corners: npt.NDArray[np.int64]
-    weights: npt.NDArray[np.float32]
-    n_corners: npt.NDArray[np.int64]
-    axis: npt.NDArray[np.int64]
-    sign: npt.NDArray[np.int8]
-    split: npt.NDArray[np.int64]
-    state: npt.NDArray[np.int8]
+    kinds: Annotated[npt.NDArray[np.uint8], 2]
+    corners: Annotated[npt.NDArray[np.int64], 2]
+    weights: Annotated[npt.NDArray[np.float32], 2]
+    n_corners: Integers
+    axis: Integers
+    sign: Kinds
+    split: Integers
+    state: Kinds
     bound: Vector
 
 
 class Layout(NamedTuple):
     """Which coordinates of a cell are enumerated."""
 
-    listed: npt.NDArray[np.bool_]
-    order: npt.NDArray[np.int64]
-    n_listed: npt.NDArray[np.int64]
-    n_first: npt.NDArray[np.int64]
-    rest_bits: npt.NDArray[np.int64]
+    listed: Mask
+    order: Integers
+    n_listed: Integers
+    n_first: Integers
+    rest_bits: Integers
     has_rest: bool
 
 
@@ -176,21 +176,21 @@ class CellWork(NamedTuple):
 
     centre: Vector
     radius: Vector
-    index: npt.NDArray[np.int64]
+    index: Integers
     ZF: Matrix
     yF: Vector
     rest: Vector
     m: Vector
     mu: Vector
     step: Vector
-    below: npt.NDArray[np.bool_]
+    below: Mask
     ZU: Matrix
     u: Vector
     du: Vector
     nu: Vector
     kinks: Vector
     outcomes: Vector
-    state: npt.NDArray[np.int8]
+    state: Kinds
     V: Matrix
     H: Matrix
     VG: Matrix
@@ -199,8 +199,8 @@ class CellWork(NamedTuple):
     theta: Vector
     change: Vector
     own_prices: Vector
-    free: npt.NDArray[np.int64]
-    corners: npt.NDArray[np.int64]
+    free: Integers
+    corners: Integers
     prices: Vector
     first: Matrix
     second: Matrix
@@ -212,5 +212,5 @@ class Found(NamedTuple):
 
     points: Matrix
     losses: Vector
-    split: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
+    split: Integers
+    counts: Integers
