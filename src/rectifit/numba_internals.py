@@ -23,7 +23,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
-__all__ = ["HELPER_PIPELINE", "KernelCache"]
+__all__ = ["CACHE_DIR", "HELPER_PIPELINE", "KernelCache"]
 
 
 class HelperLibrary(JITCodeLibrary):
@@ -75,8 +75,9 @@ HELPER_PIPELINE: dict[str, Any] = {"pipeline_class": HelperCompiler} if _knows_i
 
 
 _PLACES = CompileResultCacheImpl._locator_classes
-# The folder that NUMBA_CACHE_DIR names, otherwise the one beside the source.
-_FIRST_PLACE: Any = _PLACES[0] if config.CACHE_DIR else _PLACES[1]
+# The folder that NUMBA_CACHE_DIR names, empty if it names none; then code is kept beside the source.
+CACHE_DIR: str = getattr(config, "CACHE_DIR", "")
+_FIRST_PLACE: Any = _PLACES[0] if CACHE_DIR else _PLACES[1]
 
 
 class HeldPlace(_FIRST_PLACE):

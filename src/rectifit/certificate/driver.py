@@ -21,7 +21,7 @@ from rectifit.certificate.incumbent import Incumbent
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.proof import ProofResult
 from rectifit.certificate.tighten import can_shrink
-from rectifit.clock import Clock
+from rectifit.clock import Clock, now
 from rectifit.data.problem import Point, RowPoint
 from rectifit.fit import relative_gap
 from rectifit.surrogate.engine import Engine, Minimum
@@ -88,7 +88,7 @@ class Driver:
         self.problem, self.lower_bound = engine.problem, lower_bound
         self._engine, self._gap, self._clock, self._box = engine, gap, clock, box
         self._listener = listener or Listener()
-        self._deadline = time.perf_counter() + budget
+        self._deadline = now() + budget
         self._began, self._reported = clock.seconds, -np.inf
         self._history: list[tuple[float, float, float]] = []
         self.reduced = reduce_rows(self.problem)
@@ -188,7 +188,7 @@ class Driver:
         return self.reduced.value(objective - room)
 
     def _is_over(self) -> bool:
-        return time.perf_counter() >= self._deadline or self._clock.is_over()
+        return now() >= self._deadline or self._clock.is_over()
 
     def _polish(self, start: RowPoint) -> RowPoint:
         """The best point of the iterative method from a candidate."""

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
+from rectifit.certificate.cone_kernel import bound_parts, build_cone
 from rectifit.certificate.driver import Driver, Listener
+from rectifit.certificate.kernel import build, support
 from rectifit.certificate.proof import TARGET_GAP
 from rectifit.fit import Stop
 from rectifit.methods.search import Halt, Search
+from rectifit.preparing import prepare
 from rectifit.surrogate.engine import Minimum
+from rectifit.surrogate.kernel import evaluate_with_bound, minimise
 
-__all__ = ["bound_within", "prove"]
+__all__ = ["bound_within", "prepare_bound", "prepare_proof", "prove"]
+
+
+def prepare_bound() -> None:
+    """Make ready what a fit with a bound needs, all at once."""
+    prepare(minimise, evaluate_with_bound, build, support)
+
+
+def prepare_proof() -> None:
+    """Make ready what a proof needs, all at once."""
+    prepare(bound_parts, minimise, build_cone, evaluate_with_bound, build, support)
 
 
 def prove(search: Search, box: float | None = None) -> Stop:
     """Prove down to the target gap, or as far as the time allows."""
+    prepare_proof()
     driver, status, closed = _make_driver(search, box), "interrupted", False
     try:
         closed = driver.run()
@@ -28,6 +43,7 @@ def prove(search: Search, box: float | None = None) -> Stop:
 
 def bound_within(search: Search, budget: float) -> None:
     """As good a bound as so many seconds allow; nothing is compiled for it."""
+    prepare_bound()
     driver = _make_driver(search, budget=budget)
     try:
         driver.run(may_compile=False)
