@@ -76,13 +76,13 @@ class Kernel(NamedTuple):
     @property
     def is_cached(self) -> bool:
         """Whether it was compiled before, by this process or another."""
-        name = self.function.py_func.__qualname__
-        return self.folder is not None and any(self.folder.glob(f"*.{name}-*.nbc"))
+        folder, name = self.folder, self.function.__name__
+        return folder is not None and any(folder.glob(f"*.{name}-{DIGEST}-*.nbc"))
 
     @property
     def folder(self) -> Path | None:
         """Where it is cached, None if it cannot be."""
-        folder = self.function.stats.cache_path
+        folder = self.function.stats.cache_path if hasattr(self.function, "stats") else None
         return None if folder is None else Path(folder)
 
     def load(self) -> None:
