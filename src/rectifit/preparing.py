@@ -14,8 +14,9 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any
 
 from rectifit.clock import standing_still
@@ -70,8 +71,8 @@ def compile_side_by_side(kernels: Sequence[Kernel], done: Callable[[str, float],
     n_processes = min(cpu_count(), len(kernels))
     if n_processes < 2 or not _can_start() or any(kernel.folder is None for kernel in kernels):
         return
-    left, children = deque(kernel.name for kernel in kernels), list[subprocess.Popen[str]]()
-    threads = [Thread(target=_feed, args=(left, children, done)) for _ in range(n_processes)]
+    crew = _Crew(deque(kernel.name for kernel in kernels), done)
+    threads = [Thread(target=crew.run) for _ in range(n_processes)]
     deadline = time.perf_counter() + MAX_SECONDS
     try:
         for thread in threads:
@@ -80,36 +81,50 @@ def compile_side_by_side(kernels: Sequence[Kernel], done: Callable[[str, float],
         while time.perf_counter() < deadline and (alive := [t for t in threads if t.is_alive()]):
             alive[0].join(LOOK)
     finally:
-        left.clear()
-        for child in children:
-            child.kill()
+        crew.end()
         for thread in threads:
             if thread.ident is not None:
                 thread.join()
 
 
-def _feed(
-    left: deque[str], children: list[subprocess.Popen[str]], done: Callable[[str, float], None]
-) -> None:
-    """Start a process and have it compile what is left, one by one."""
-    try:
-        child = _start()
-    except OSError:
-        return
-    children.append(child)
-    with child:
+class _Crew:
+    """Processes that share a list of names; each has a thread here."""
+
+    def __init__(self, left: deque[str], done: Callable[[str, float], None]) -> None:
+        self._left, self._done = left, done
+        self._children: list[subprocess.Popen[str]] = []
+        self._over = Event()
+
+    def run(self) -> None:
+        """Start a process and have it compile what is left, one by one."""
+        with suppress(OSError), _start() as child:
+            self._children.append(child)
+            if self._over.is_set():
+                child.kill()
+            self._feed(child)
+
+    def end(self) -> None:
+        """End all processes, those that are just being started as well."""
+        self._left.clear()
+        self._over.set()
+        for child in self._children:
+            child.kill()
+
+    def _feed(self, child: subprocess.Popen[str]) -> None:
         assert child.stdin is not None
         assert child.stdout is not None
-        while left:
+        while self._left:
             try:
-                name, began = left.popleft(), time.perf_counter()
-                child.stdin.write(f"{name}\n")
-                child.stdin.flush()
-                if not child.stdout.readline():
-                    break
-            except (IndexError, OSError):
-                break
-            done(name, time.perf_counter() - began)
+                name = self._left.popleft()
+            except IndexError:
+                # Another thread was faster.
+                return
+            began = time.perf_counter()
+            child.stdin.write(f"{name}\n")
+            child.stdin.flush()
+            if not child.stdout.readline():
+                return
+            self._done(name, time.perf_counter() - began)
 
 
 def _can_start() -> bool:
