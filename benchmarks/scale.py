@@ -6,7 +6,6 @@ measures memory or workers runs in processes of its own.
 
 from __future__ import annotations
 
-import math
 import os
 import subprocess
 import sys
@@ -49,15 +48,6 @@ def make_parts(
         m = min(size, n - first)
         A = rng.standard_normal((m, p), dtype=np.float32).astype(dtype)
         yield slice(first, first + m), A, np.maximum(A @ beta, 0.0) + noise * rng.standard_normal(m)
-
-
-def peak_memory() -> float:
-    """Largest resident memory of this process so far, in bytes; not a number where the system hides it."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return math.nan
-    lines = (line.split() for line in status.read_text().splitlines())
-    return 1024.0 * next(int(line[1]) for line in lines if line[0] == "VmHWM:")
 
 
 def count_passes(kind: type[Data], fit: Callable[[], Solution]) -> tuple[int, Solution]:
@@ -122,7 +112,8 @@ def in_memory(quick: bool) -> None:
 LARGE = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from scale import METHOD, make, peak_memory
+from common import peak_memory
+from scale import METHOD, make
 from rectifit import solve
 n, p = int(sys.argv[2]), int(sys.argv[3])
 X, y = make(n, p, "float32")
@@ -138,7 +129,8 @@ MAPPED = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 import numpy as np
-from scale import METHOD, count_passes, peak_memory
+from common import peak_memory
+from scale import METHOD, count_passes
 from rectifit import solve
 from rectifit.data import ArrayData, open_parquet
 folder = sys.argv[2]

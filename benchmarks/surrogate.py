@@ -145,19 +145,19 @@ import sys
 import numpy as np
 from rectifit import Problem, SurrogateSolver
 sys.path.insert(0, sys.argv[1])
+from common import peak_memory
 from peers import sorting_sets
-peak = lambda: 1024 * next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmHWM"))
 # A small problem first, so that the libraries and compiled code are not counted as data.
 X = np.random.default_rng(0).standard_normal((30_000, 10))
 SurrogateSolver(Problem.from_data(X, X[:, 0])).solve(X[:, 0] > 0)
-before = peak()
+before = peak_memory()
 rng = np.random.default_rng(0)
 X = np.empty((100_000, 100))
 for j in range(100):
     X[:, j] = rng.standard_normal(100_000)
 y = np.maximum(X @ rng.normal(0.5, 3.0, 100), 0.0) + 5.0 * rng.standard_normal(100_000)
 SurrogateSolver(Problem.from_data(X, y)).solve_each(sorting_sets(y))
-print((peak() - before) / X.nbytes)
+print((peak_memory() - before) / X.nbytes)
 """
 
 FIRST_FIT = """

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rectifit import routing
-from rectifit.certificate.proof import TARGET_GAP
+from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
 from rectifit.checks import check_count, check_floor, check_number, check_start
 from rectifit.clock import Clock
 from rectifit.data.problem import Problem
@@ -191,6 +191,7 @@ def certify(
     time_limit: float | None = 10.0,
     target_gap: float = TARGET_GAP,
     box: float | None = None,
+    memory_limit: float = MEMORY_LIMIT,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Certificate:
@@ -210,8 +211,11 @@ def certify(
     box : float, optional
         Prove it only for coefficients up to this size on the standardised scale (columns with mean 0 and
         variance 1, y with mean square 1), which is sometimes faster. Default: for all coefficients.
+    memory_limit : float, default=1e9
+        Bytes that the open nodes of the search may take. Beyond it the search goes depth first, and its
+        bound rises later.
     n_jobs : int, optional
-        Threads; -1: all processors. The result is the same up to the target gap.
+        Threads; -1: all processors. Without a time limit the result is the same for any number of them.
     verbose : int, default=0
         1 shows progress on a terminal.
 
@@ -236,7 +240,10 @@ def certify(
     known_floor = _check_floor(wanted, problem)
     if known_floor is None:
         raise ValueError("floor is 'estimate'; a proof is about one floor and needs a number")
-    stage = Exact(None if box is None else check_number(box, "box", above=0.0))
+    stage = Exact(
+        None if box is None else check_number(box, "box", above=0.0),
+        int(check_number(memory_limit, "memory_limit", above=0.0)),
+    )
     options = RunOptions.checked(time_limit, target_gap, None, n_jobs, verbose)
     found = _run(problem, "exact", [("exact", stage)], solution_or_beta, known_floor, options)
     if given is not None and given.floor_is_estimated:

@@ -25,6 +25,8 @@ __all__ = [
 
 # Share of the target gap by which a bound that was pushed just to it may miss it through rounding.
 TARGET_SLACK = 1e-6
+# A larger gap says nothing where no proof was searched for.
+MAX_TELLING_GAP = 0.5
 
 
 class Stop(StrEnum):
@@ -121,10 +123,17 @@ class Certificate:
         rounding = ZERO_OBJECTIVE_TOL * self.null_objective + SUM_TOL * self.objective
         return relative_gap(self.objective, self.lower_bound, rounding)
 
+    @property
+    def says_anything(self) -> bool:
+        """Whether a proof was searched for, or the bound that comes with the fit says something by itself."""
+        return self.status != "bound_only" or self.gap <= MAX_TELLING_GAP
+
     def __str__(self) -> str:
         """One sentence for people."""
         where = "" if self.box is None else f", among coefficients of standardised size up to {self.box:g}"
         where += "" if self.floor is None else f", among fits with the floor {self.floor:.6g}"
+        if not self.says_anything:
+            return "no proof was searched for"
         limit = "bound only: " if self.status == "bound_only" else ""
         if self.given_objective is not None:
             # The sentence is about the best fit, which is not the one that was asked about.

@@ -11,23 +11,22 @@ from __future__ import annotations
 
 import heapq
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from rectifit._typing import Vector
 from rectifit.certificate.envelope import CONVEX, FREE, Kinds
-from rectifit.parallel import workers
 from rectifit.tolerances import SUM_TOL
 
 __all__ = ["BestFirst", "Control", "Node", "first_kinds"]
 
-# Nodes that one thread takes at a time, where there are several.
-NODES_PER_THREAD = 4
+# Nodes that are expanded in a round, on however many threads.
+ROUND_NODES = 8
 
 
 @dataclass(slots=True)
@@ -47,12 +46,16 @@ class Control:
     cutoff : returns the loss below which nothing must be left; it may fall while the search runs
     offer : called with every point that may be a better solution
     is_over, report : called before and after nodes are expanded; the first ends the search
+    promising : returns the loss up to which points are worth an offer
+    spend : called with work that was done, in samples times coefficients that were looked at
     """
 
     cutoff: Callable[[], float]
     offer: Callable[[Vector], None]
     is_over: Callable[[], bool] = lambda: False
     report: Callable[[], None] = lambda: None
+    promising: Callable[[], float] = lambda: np.inf
+    spend: Callable[[int], None] = lambda _: None
     n_threads: int = 1
 
 
@@ -99,21 +102,18 @@ class BestFirst(ABC, Generic[AnyNode]):
         least = min([self._leaves, *(bound for bound, *_ in self._open[:1]), *(t.bound for t in self._taken)])
         return min(self.cutoff, max(self._proved, least))
 
-    def run(self) -> bool:
+    def run(self, mapped: Callable[..., Iterator[Any]] = map) -> bool:
         """Search until nothing below the cutoff is left (True) or the time is up."""
-        n_threads = self.control.n_threads
-        with workers(n_threads) as mapped:
-            while self._open:
-                if self.control.is_over():
-                    return False
-                if self._open[0][0] >= self.cutoff:
-                    self._open = []
-                    break
-                taken = self._take(1 if n_threads == 1 else NODES_PER_THREAD * n_threads)
-                for parts in mapped(self._expand, taken):
-                    self._push(parts)
-                self._done()
-                self.control.report()
+        while self._open:
+            if self.control.is_over():
+                return False
+            if self._open[0][0] >= self.cutoff:
+                self._open = []
+                break
+            for parts in mapped(self._expand, self._take(ROUND_NODES)):
+                self._push(parts)
+            self._done()
+            self.control.report()
         return self._leaves >= self.cutoff
 
     def _take(self, most: int) -> list[AnyNode]:

@@ -15,7 +15,7 @@ import numpy as np
 from rectifit._typing import Index, Matrix, Vector
 from rectifit.certificate.best_first import BestFirst, Control, Node, first_kinds
 from rectifit.certificate.envelope import FREE, OFF, ON, Kinds
-from rectifit.certificate.presolve import Reduced
+from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
 from rectifit.certificate.tighten import (
     decide,
@@ -60,20 +60,20 @@ class Signs(Node):
 class SignSearch(BestFirst[Signs]):
     """The search over signs, below `reach` in absolute value of every u where that is given."""
 
-    def __init__(self, reduced: Reduced, control: Control, reach: Vector | None = None) -> None:
-        super().__init__(reduced.y, control)
-        self.reduced = reduced
-        self.transfer = Transfer(reduced.samples, control.offer, control.is_over)
-        none = np.full(reduced.y.size, np.inf) if reach is None else reach
-        self.region = Region(first_kinds(reduced.y), -none, none.copy())
+    def __init__(self, samples: Samples, control: Control, reach: Vector | None = None) -> None:
+        super().__init__(samples.y, control)
+        self.samples = samples
+        self.transfer = Transfer(samples, control.offer, control.is_over)
+        none = np.full(samples.y.size, np.inf) if reach is None else reach
+        self.region = Region(first_kinds(samples.y), -none, none.copy())
         self._push(
-            [Signs(self._proved, self.region, np.zeros(reduced.y.size), Start(np.zeros(reduced.Z.shape[1])))]
+            [Signs(self._proved, self.region, np.zeros(samples.y.size), Start(np.zeros(samples.Z.shape[1])))]
         )
 
     def start(self) -> bool:
         """Tighten and bound the root; True if that closes the search."""
         (root,) = self._take(1)
-        if self.reduced.y.size and self._bound_root(root):
+        if self.samples.y.size and self._bound_root(root):
             self._push([root])
         self._done()
         return self.n_open == 0
@@ -83,7 +83,7 @@ class SignSearch(BestFirst[Signs]):
         return self.region.kind
 
     def _relax(self, region: Region, c: Vector) -> Relaxation:
-        return Relaxation(self.reduced.samples, region, c)
+        return Relaxation(self.samples, region, c)
 
     def _bound_root(self, root: Signs) -> bool:
         """Tighten and bound the root. False if that closes the search."""
@@ -102,12 +102,12 @@ class SignSearch(BestFirst[Signs]):
         of them make the relaxation definite, and its ellipsoids give all other intervals. If that fails, all
         samples are tilted.
         """
-        region, Z = self.region, self.reduced.Z
-        if shrink_by_cost(region, self.reduced.y, self.cutoff) < 0:
+        region, Z = self.region, self.samples.Z
+        if shrink_by_cost(region, self.samples.y, self.cutoff) < 0:
             return False
         base, few = self._plain(root), FIRST_TILTS_PER_COEFFICIENT * Z.shape[1]
         free = np.flatnonzero(region.kind == FREE)
-        free = free[np.argsort(-self.reduced.y[free], kind="stable")]
+        free = free[np.argsort(-self.samples.y[free], kind="stable")]
         while base.factor is None and free.size > 0 and not self.control.is_over():
             part, free = free[:few], free[few:]
             if self._tilt(region, base, part) < 0:
@@ -136,11 +136,11 @@ class SignSearch(BestFirst[Signs]):
         assert isinstance(relaxation, Relaxation)
         base = base._replace(value=max(base.value, self._proved))
         over = self.control.is_over
-        return shrink_by_tilts(region, self.reduced.Z, relaxation, base, self.cutoff, over, only, spreads)
+        return shrink_by_tilts(region, self.samples.Z, relaxation, base, self.cutoff, over, only, spreads)
 
     def _tighten(self, node: Signs, max_rounds: int, first: bool = False) -> bool:
         """Rounds of ascent and tilts, as long as they pay. False if the node holds nothing better."""
-        region, q = node.region, self.reduced.Z.shape[1]
+        region, q = node.region, self.samples.Z.shape[1]
         before, left, spreads = np.inf, region.kind.size, np.full((2, region.kind.size), np.nan)
         for turn in range(max_rounds):
             room = max(self.cutoff - node.bound, MIN_ROOM_SHARE * abs(self.cutoff), MIN_ROOM)
@@ -179,7 +179,7 @@ class SignSearch(BestFirst[Signs]):
             return []
         node.start = plain.start
         if plain.factor is not None:
-            if shrink_by_ellipsoid(node.region, self.reduced.Z, plain, self.cutoff) < 0:
+            if shrink_by_ellipsoid(node.region, self.samples.Z, plain, self.cutoff) < 0:
                 return []
             # Samples that could not lend curvature before begin with very little.
             node.c = np.where(node.c == 0.0, first_transfer(node.region), node.c)
@@ -211,7 +211,7 @@ class SignSearch(BestFirst[Signs]):
 
     def _branching_sample(self, node: Signs, free: np.ndarray) -> int:
         """The free sample whose loss is farthest above the relaxation; without intervals, the largest y."""
-        y, u = self.reduced.y, self.reduced.Z @ node.start.b
+        y, u = self.samples.y, self.samples.Z @ node.start.b
         if not has_intervals(node.region):
             return int(free[np.argmax(y[free])])
         env = self._relax(node.region, node.c).envelopes

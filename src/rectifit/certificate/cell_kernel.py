@@ -10,13 +10,27 @@ import numpy.typing as npt
 
 from rectifit import bounds
 from rectifit._typing import Integers
-from rectifit.certificate.records import CONVEX, FREE, OFF, ON, Cell, Cells, CellWork, Found, Layout, Samples
+from rectifit.certificate.records import (
+    BLOCK,
+    CONVEX,
+    FREE,
+    MAX_CORNERS,
+    OFF,
+    ON,
+    Cell,
+    Cells,
+    CellWork,
+    Found,
+    Layout,
+    Samples,
+)
 from rectifit.compiling import compiled, inner, shared
 from rectifit.tolerances import (
     CONE_EDGE_TOL,
     ELLIPSOID_PIVOT_TOL,
     INTERVAL_ATOL,
     INTERVAL_RTOL,
+    SPAN_PIVOT_TOL,
     SUM_TOL,
 )
 
@@ -32,8 +46,7 @@ CLOSED = 2
 MIN_WIDTH = 1e-9
 # Added to how much coordinates matter, so that the widest is split where none does.
 LEAST_WEIGHT = 1e-12
-# Corners at work, those added after one pricing, and pricings.
-MAX_CORNERS = 48
+# Corners that are added after one pricing, and pricings.
 MAX_ADDED = 6
 MAX_PRICINGS = 40
 # Newton steps, and tries to find the weights that are free in one.
@@ -46,14 +59,16 @@ STEEP = 1.0 + 1.0 / ROUNDED
 SCALE_PENALTY = 400.0
 # Where no largest scale is known, steps are held back beyond this multiple of |y|.
 GUIDING_SCALE = 1e4
-# Share of the cutoff to which weights are optimised, and how far prices are kept above zero.
+# Share of the cutoff to which weights are optimised, at best.
 WEIGHT_TOL = 1e-5
+# Weights are optimised to this share of the distance to the cutoff, but to no more than this share of it.
+ROOM_TOL = 0.05
+LOOSE_TOL = 1e-3
+# How far prices are kept above zero, in units of that.
 TILT = 3.0
 # A cell is bounded once more if its edges were drawn in to less than this share of their length.
 NARROWED_SHARE = 0.9
 MAX_ROUNDS = 3
-# Samples per block of the tables of prices.
-BLOCK = 256
 # Shares of the diagonal that are added to Newton's matrix, and the least of it.
 REGULARISATION = 1e-10
 MIN_REGULARISATION = 1e-9
@@ -64,6 +79,8 @@ LENGTH_STEPS = 20
 # Share of the first slope that may be left beyond the minimum along a step, and tries to find it.
 OVERSHOOT = 0.3
 MAX_LINE_STEPS = 12
+# Share of a bracket from its ends within which no point is tried.
+MIN_SHARE = 0.02
 LINE_STEPS = 4
 
 shared(bounds.support_allowance)
@@ -347,7 +364,31 @@ def solve_plus(M, size, x):
 
 
 @inner
-def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, work):
+def dual_value(n_free, n_pieces, constant, K, b, work):
+    """S of cells.py, less what rounding may have added."""
+    q = b.shape[0]
+    total, size = constant, abs(constant)
+    for j in range(q):
+        for k in range(j + 1):
+            t = b[j] * K[j, k] * b[k] * (1.0 if k == j else 2.0)
+            total -= t
+            size += abs(t)
+    for i in range(n_free):
+        t = work.mu[i] * (work.yF[i] - 0.25 * work.mu[i])
+        total += t
+        size += abs(t)
+    for i in range(n_pieces):
+        # Below the jump at a kink at 0 the conjugate is -y^2; constant has the y^2 of CONVEX samples.
+        y, v = work.outcomes[i], work.nu[i]
+        jump = 2.0 * (work.kinks[i] - y)
+        t = 0.0 if v <= jump else (y * y if jump > 0.0 else 0.0) + v * (y + 0.25 * v)
+        total -= t
+        size += abs(t)
+    return total - bounds.support_allowance(2 * q, size)
+
+
+@inner
+def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cutoff, tol, work):
     """Minimise F - tilt sum(theta) over the weights of the corners at hand, by projected Newton steps.
 
     F is the relaxation (see cells.py). The tilt leaves the prices of corners in use about `tilt` above zero,
@@ -357,22 +398,28 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, wor
     V, H, theta, P, M = work.V, work.H, work.theta, work.P, work.M
     free, change, prices = work.free, work.change, work.own_prices
     q = b.shape[0]
-    db, VG = np.empty(q), work.VG
+    db, VG, tilt = np.empty(q), work.VG, 0.0
     for count in range(MAX_NEWTON):
         take_slopes(n_free, n_pieces, K, linear, b, slope, work)
+        value = dual_value(n_free, n_pieces, constant, K, b, work)
         scale = worst = slack = 0.0
         for e in range(n_corners):
-            s = -tilt
+            s = 0.0
             for i in range(n_free):
                 s -= work.mu[i] * H[e, i]
             for j in range(q):
                 s += V[e, j] * slope[j]
             prices[e] = s
             scale += theta[e]
-            worst = min(worst, s)
-            slack += abs(theta[e] * s)
-        if slack <= tol and -worst * scale <= tol:
-            return count
+            value += theta[e] * s
+        enough = max(tol, min(ROOM_TOL * abs(cutoff - value), LOOSE_TOL * abs(cutoff)))
+        tilt = TILT * enough / max(scale, MIN_WIDTH)
+        for e in range(n_corners):
+            prices[e] -= tilt
+            worst = min(worst, prices[e])
+            slack += abs(theta[e] * prices[e])
+        if slack <= enough and -worst * scale <= enough:
+            return count, tilt
         size = 0
         for e in range(n_corners):
             if theta[e] > 0.0 or prices[e] < 0.0:
@@ -408,7 +455,7 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, wor
                 break
             size = kept
         if size == 0:
-            return count
+            return count, tilt
         # The way to max(0, theta + change) if that leads down enough, otherwise as far as the first zero.
         whole = down = 0.0
         for a in range(size):
@@ -427,12 +474,12 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, wor
             work.step[i] = 0.0
         for i in range(n_pieces):
             work.du[i] = 0.0
-        constant = 0.0
+        level = 0.0
         for j in range(q):
             db[j] = 0.0
         for a in range(size):
             e, x = free[a], change[a]
-            constant -= 0.5 * tilt * x
+            level -= 0.5 * tilt * x
             for i in range(n_free):
                 work.step[i] += x * H[e, i]
             for j in range(q):
@@ -442,28 +489,30 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, wor
             x = db[j]
             for i in range(n_pieces):
                 work.du[i] += x * work.ZU[j, i]
-            bending = level = 0.0
+            bending, pull = 0.0, -linear[j]
             for k in range(q):
                 a = K[j, k] if k <= j else K[k, j]
                 bending += a * db[k]
-                level += a * b[k]
+                pull += a * b[k]
             quadratic += x * bending
-            constant += x * (level - linear[j])
-        # A step that overshoots by a little is taken; otherwise the zero of the slope is bracketed.
-        t, before = reach, 0.5 * whole
-        rise = slope_along(n_free, n_pieces, t, constant, quadratic, work)
+            level += x * pull
+        # A step that overshoots by a little is taken; otherwise the zero of the slope is bracketed, by false
+        # position that halves the weight of an end that stays.
+        t, before = reach, 0.5 * (down if bent else whole)
+        rise = slope_along(n_free, n_pieces, t, level, quadratic, work)
         least, most, lower, upper = 0.0, reach, before, rise
-        for _ in range(MAX_LINE_STEPS):
-            if rise <= -OVERSHOOT * before:
-                break
-            t = least + (most - least) * min(max(lower / (lower - upper), 0.1), 0.9)
-            rise = slope_along(n_free, n_pieces, t, constant, quadratic, work)
-            if rise > 0.0:
-                most, upper = t, rise
-            else:
-                least, lower = t, rise
+        if rise > -OVERSHOOT * before:
+            for _ in range(MAX_LINE_STEPS):
+                t = least + (most - least) * min(max(lower / (lower - upper), MIN_SHARE), 1.0 - MIN_SHARE)
+                rise = slope_along(n_free, n_pieces, t, level, quadratic, work)
+                if abs(rise) <= -OVERSHOOT * before:
+                    break
+                if rise > 0.0:
+                    most, upper, lower = t, rise, 0.5 * lower
+                else:
+                    least, lower, upper = t, rise, 0.5 * upper
         if not t > 0.0:
-            return count
+            return count, tilt
         for a in range(size):
             e = free[a]
             x = theta[e] + t * change[a]
@@ -477,7 +526,7 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, wor
         move_free(n_corners, n_free, work)
         move_pieces(n_pieces, G, work)
     take_slopes(n_free, n_pieces, K, linear, b, slope, work)
-    return MAX_NEWTON
+    return MAX_NEWTON, tilt
 
 
 @inner
@@ -568,32 +617,8 @@ def price(n_free, cell, layout, slope, work):
 
 
 @inner
-def dual_value(n_free, n_pieces, constant, K, b, work):
-    """S of cells.py, less what rounding may have added."""
-    q = b.shape[0]
-    total, size = constant, abs(constant)
-    for j in range(q):
-        for k in range(j + 1):
-            t = b[j] * K[j, k] * b[k] * (1.0 if k == j else 2.0)
-            total -= t
-            size += abs(t)
-    for i in range(n_free):
-        t = work.mu[i] * (work.yF[i] - 0.25 * work.mu[i])
-        total += t
-        size += abs(t)
-    for i in range(n_pieces):
-        # Below the jump at a kink at 0 the conjugate is -y^2; constant has the y^2 of CONVEX samples.
-        y, v = work.outcomes[i], work.nu[i]
-        jump = 2.0 * (work.kinks[i] - y)
-        t = 0.0 if v <= jump else (y * y if jump > 0.0 else 0.0) + v * (y + 0.25 * v)
-        total -= t
-        size += abs(t)
-    return total - bounds.support_allowance(2 * q, size)
-
-
-@inner
-def factor_regular(K, L):
-    """Cholesky factor of K, given by its lower triangle; whether no pivot is below a share of the trace."""
+def factor_regular(K, L, share):
+    """Cholesky factor of K, given by its lower triangle; whether no pivot is below this share of the trace."""
     q = K.shape[0]
     trace = 0.0
     for j in range(q):
@@ -605,7 +630,7 @@ def factor_regular(K, L):
                 s -= L[j, e] * L[k, e]
             if k < j:
                 L[j, k] = s / L[k, k]
-            elif s > ELLIPSOID_PIVOT_TOL * trace:
+            elif s > share * trace:
                 L[j, j] = math.sqrt(s)
             else:
                 return False
@@ -744,10 +769,10 @@ def spans_all(Z, kind):
                     K[j, k] += Z[i, j] * Z[i, k]
             count += 1
             if count == enough:
-                if factor_regular(K, L):
+                if factor_regular(K, L, SPAN_PIVOT_TOL):
                     return True
                 enough *= 4
-    return factor_regular(K, L)
+    return factor_regular(K, L, SPAN_PIVOT_TOL)
 
 
 @inner
@@ -813,7 +838,7 @@ def add_corners(n_corners, n_free, cell, layout, threshold, work):
 
 @inner
 def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limits, nogoods, layout, work, found, line):
-    """Bound one cell. Returns what became of it, the bound, and how many corners are left.
+    """Bound one cell. Returns what became of it, the bound, how many corners are left, and where to split.
 
     The edges and kinds are tightened; line of found <- where the relaxation has its minimum. K0, linear0 and
     squares0 belong to the samples that were seen to be ON.
@@ -833,13 +858,13 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
             if kind[i] == OFF or kind[i] == CONVEX:
                 off += samples.y[i] * samples.y[i]
         if off * (1.0 - SUM_TOL) >= cutoff:
-            return CLOSED, off, 0
+            return CLOSED, off, 0, -1
         for j in range(q):
             linear[j] = linear0[j]
             for k in range(j + 1):
                 K[j, k] = K0[j, k]
         constant = off + squares0 + add_on(samples, kind, seen, K, linear)
-        regular = factor_regular(K, L)
+        regular = factor_regular(K, L, ELLIPSOID_PIVOT_TOL)
         n_free = gather_free(samples, kind, work, weights)
         list_coordinates(cell, weights, layout)
         if layout.has_rest:
@@ -883,15 +908,14 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
         found_S = -np.inf
         found_delta = 0.0
         for pricing in range(MAX_PRICINGS):
-            scale = 0.0
-            for e in range(n_corners):
-                scale += work.theta[e]
-            tilt = TILT * tol / max(scale, MIN_WIDTH)
-            found.counts[1] += optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, tilt, tol, work)
+            steps, tilt = optimise(
+                n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cutoff, tol, work
+            )
+            found.counts[line, 0] += steps
             S = dual_value(n_free, n_pieces, constant, K, b, work)
             s = sign * b[axis]
             runs_away = work.nu[n_pieces - 1] > 0.0 and not is_limit
-            if not tried_length and cutoff > S and (runs_away or s > hope):
+            if not tried_length and S < cutoff and (runs_away or s > hope):
                 tried_length = True
                 length = least_length(samples, cell, work)
                 if length * limit > explained or (not is_limit and length > 0.0):
@@ -907,7 +931,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
             if runs_away and not is_limit:
                 break
             error = price(n_free, cell, layout, slope, work)
-            found.counts[2] += 1
+            found.counts[line, 1] += 1
             least = np.inf
             for c in range(1 << layout.n_listed[0]):
                 least = min(least, work.prices[c])
@@ -924,12 +948,12 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
                     value = max(value, S - delta * s - 0.25 * delta * delta * inverse)
             best = max(best, value)
             if best >= cutoff:
-                return CLOSED, best, 0
+                return CLOSED, best, 0, -1
             if S - delta * s > found_S:
                 found_S, found_delta = S - delta * s, delta
                 for j in range(q):
                     at[j] = b[j]
-            if delta == 0.0 or n_corners >= MAX_CORNERS or (cutoff > S and pricing >= effort):
+            if delta == 0.0 or n_corners >= MAX_CORNERS or (S < cutoff and pricing >= effort):
                 break
             before = n_corners
             n_corners = add_corners(n_corners, n_free, cell, layout, 0.3 * tilt - 0.02 * delta, work)
@@ -951,21 +975,20 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
             rho[axis] = -found_delta * sign
             left = draw_in(samples, cell, kind, L, at, rho, cutoff - found_S)
             if left < 0.0:
-                return CLOSED, cutoff, 0
+                return CLOSED, cutoff, 0, -1
         if left > NARROWED_SHARE:
             break
     state = GOOD
     if not regular and not spans_all(samples.Z, kind):
         if is_known(nogoods, kind):
-            return CLOSED, cutoff, 0
+            return CLOSED, cutoff, 0, -1
         state = THIN
-    found.split[line] = -1
-    widest = 0.0
+    split, widest = -1, 0.0
     for k in range(q):
         width = high[k] - low[k]
         if k != axis and width > MIN_WIDTH and width * (weights[k] + LEAST_WEIGHT) > widest:
             widest = width * (weights[k] + LEAST_WEIGHT)
-            found.split[line] = k
+            split = k
     loss = 0.0
     for i in range(n):
         u = 0.0
@@ -976,7 +999,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
     found.losses[line] = loss
     for j in range(q):
         found.points[line, j] = b[j]
-    return state, best, n_corners
+    return state, best, n_corners, split
 
 
 @inner
@@ -1022,7 +1045,7 @@ def expand(
     for e in range(nodes.shape[0]):
         node = nodes[e]
         axis, sign, parent = cells.axis[node], 1.0 * cells.sign[node], cells.bound[node]
-        n_corners, split = cells.n_corners[node], cells.split[node]
+        n_corners, at = cells.n_corners[node], cells.split[node]
         unpack(cells.kinds[node], seen)
         for j in range(q):
             linear[j] = 0.0
@@ -1030,7 +1053,7 @@ def expand(
             high[0, j] = high[1, j] = cells.high[node, j]
             for k in range(j + 1):
                 K[j, k] = samples.ridge[j, k]
-        high[0, split] = low[1, split] = 0.5 * (low[0, split] + high[0, split])
+        high[0, at] = low[1, at] = 0.5 * (low[0, at] + high[0, at])
         squares = add_on(samples, seen, none, K, linear)
         for a in range(n_corners):
             corners[a], theta[a] = cells.corners[node, a], cells.weights[node, a]
@@ -1041,11 +1064,10 @@ def expand(
             for a in range(n_corners):
                 work.corners[a], work.theta[a] = corners[a], theta[a]
             cell = Cell(axis, sign, low[part], high[part])
-            state, bound, kept = bound_cell(
+            state, bound, kept, split = bound_cell(
                 samples, cell, kind, seen, K, linear, squares, n_corners,
                 (cutoff, explained, limit, parent, effort), nogoods, layout, work, found, 2 * e + part,
             )
-            found.counts[0] += 1
             cells.state[place], cells.bound[place] = state, bound
             if state == CLOSED:
                 continue
@@ -1062,4 +1084,4 @@ def expand(
             for a in range(kept):
                 cells.corners[place, a], cells.weights[place, a] = work.corners[a], work.theta[a]
             cells.n_corners[place], cells.axis[place], cells.sign[place] = kept, axis, cells.sign[node]
-            cells.split[place] = found.split[2 * e + part]
+            cells.split[place] = split

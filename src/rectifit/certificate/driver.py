@@ -1,4 +1,4 @@
-"""From data and a fit to a proof: which searches are made, and what they say."""
+"""From data and a fit to a proof: what is searched, and what the search says."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from rectifit._typing import Vector
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.box import Box
-from rectifit.certificate.branching import SignSearch
-from rectifit.certificate.cone_kernel import is_compiled
-from rectifit.certificate.cones import ConeSearch
 from rectifit.certificate.envelope import OFF, ON
 from rectifit.certificate.incumbent import Incumbent
 from rectifit.certificate.presolve import reduce_rows
-from rectifit.certificate.proof import ProofResult
-from rectifit.certificate.tighten import can_shrink
-from rectifit.clock import Clock, now
+from rectifit.certificate.proof import MEMORY_LIMIT, ProofResult
+from rectifit.certificate.search import Search
+from rectifit.clock import Clock
 from rectifit.data.problem import Point, RowPoint
 from rectifit.fit import relative_gap
 from rectifit.surrogate.engine import Engine, Minimum
@@ -46,7 +43,7 @@ class Listener:
 
 
 class Driver:
-    """Chooses and runs the searches, and keeps incumbent, bound and history.
+    """Runs the search, and keeps incumbent, bound and history.
 
     Parameters
     ----------
@@ -62,8 +59,10 @@ class Driver:
     n_threads : int, default=1
     box : float, optional
         Prove it for coefficients up to this size on the standardised scale only.
-    budget : float, optional
-        Seconds, beside the clock.
+    budget : int, optional
+        Work after which the search ends, in samples times coefficients that are looked at.
+    memory_limit : int, optional
+        Bytes that open nodes may take.
     listener : Listener, optional
 
     Attributes
@@ -83,32 +82,42 @@ class Driver:
         n_threads: int = 1,
         box: float | None = None,
         budget: float = np.inf,
+        memory_limit: int = MEMORY_LIMIT,
         listener: Listener | None = None,
     ) -> None:
         self.problem, self.lower_bound = engine.problem, lower_bound
         self._engine, self._gap, self._clock, self._box = engine, gap, clock, box
         self._listener = listener or Listener()
-        self._deadline = now() + budget
+        self._budget = budget
         self._began, self._reported = clock.seconds, -np.inf
         self._history: list[tuple[float, float, float]] = []
         self.reduced = reduce_rows(self.problem)
         start = self.problem.evaluate(best.beta, best.intercept)
         self.incumbent = Incumbent(self.problem, self.reduced, start, self._polish)
-        self._control = Control(self._cutoff, self.incumbent.offer, self._is_over, self._report, n_threads)
-        self.search: SignSearch | ConeSearch = SignSearch(self.reduced, self._control, self._reach())
+        control = Control(
+            self._cutoff,
+            self.incumbent.offer,
+            self._is_over,
+            self._report,
+            lambda: self.incumbent.promising,
+            self._spend,
+            n_threads,
+        )
+        along = self.reduced.from_coefficients(best.beta, best.intercept)
+        self.search = Search(self.reduced.samples, along, control, self._reach(), memory_limit)
 
     @property
     def best(self) -> RowPoint:
         return self.incumbent.best
 
-    def run(self, may_compile: bool = True) -> bool:
+    def run(self) -> bool:
         """Search; True if the gap was closed, False if the time was up before."""
         # Many small matrices: BLAS threads would only wait for each other.
         from threadpoolctl import threadpool_limits
 
         try:
             with threadpool_limits(1):
-                return self._prove(may_compile)
+                return self._prove()
         finally:
             self._keep_bound()
 
@@ -128,32 +137,9 @@ class Driver:
             tuple(self._history),
         )
 
-    def _prove(self, may_compile: bool) -> bool:
+    def _prove(self) -> bool:
         if self.lower_bound >= self.reduced.objective(self._cutoff()) or self._solve_plane():
             return True
-        signs, by_directions = self.search, self._can_search_directions(may_compile)
-        assert isinstance(signs, SignSearch)
-        low_signal = routing.is_low_signal(self.best.objective, self.problem.null_objective)
-        if by_directions and low_signal:
-            return self._search_directions()
-        if signs.start():
-            return True
-        if by_directions and routing.has_very_few_directions(self.reduced.Z.shape[1]):
-            return self._search_directions()
-        return signs.run()
-
-    def _can_search_directions(self, may_compile: bool) -> bool:
-        """Whether a search over directions is possible, and signs alone lead nowhere."""
-        n_positive = int((self.reduced.y > 0.0).sum())
-        few = routing.has_few_directions(self.reduced.Z.shape[1], n_positive)
-        is_ready = may_compile or is_compiled()
-        return self._box is None and few and is_ready and not can_shrink(self.reduced.Z)
-
-    def _search_directions(self) -> bool:
-        self._keep_bound()
-        reduced, best = self.reduced, self.best
-        along = reduced.from_coefficients(best.beta, best.intercept)
-        self.search = ConeSearch(reduced.Z, reduced.y, reduced.ridge, along, self._control)
         return self.search.run()
 
     def _solve_plane(self) -> bool:
@@ -188,7 +174,10 @@ class Driver:
         return self.reduced.value(objective - room)
 
     def _is_over(self) -> bool:
-        return now() >= self._deadline or self._clock.is_over()
+        return self._budget <= 0 or self._clock.is_over()
+
+    def _spend(self, work: int) -> None:
+        self._budget -= work
 
     def _polish(self, start: RowPoint) -> RowPoint:
         """The best point of the iterative method from a candidate."""

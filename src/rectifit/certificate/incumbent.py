@@ -34,12 +34,16 @@ class Incumbent:
         """The best objective in reduced units."""
         return self.reduced.value(self.best.objective)
 
+    @property
+    def promising(self) -> float:
+        """The objective in reduced units up to which candidates are polished."""
+        best = self.best.objective
+        return self.reduced.value(min(PROMISING * best, best + LOST * (self.problem.null_objective - best)))
+
     def offer(self, b: Vector) -> None:
         """Take a point in reduced coordinates as a candidate."""
         r = np.maximum(self.reduced.Z @ b, 0.0) - self.reduced.y
-        best = self.best.objective
-        limit = min(PROMISING * best, best + LOST * (self.problem.null_objective - best))
-        if self.reduced.objective(float(r @ r)) > limit:
+        if float(r @ r) > self.promising:
             return
         start = self.problem.evaluate(*self.reduced.coefficients(b))
         key = np.packbits(self.problem.active_at(start.u)).tobytes()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["TARGET_GAP", "ProofResult"]
+__all__ = ["MEMORY_LIMIT", "TARGET_GAP", "ProofResult"]
 
 # The gap down to which a proof goes, unless another one is asked for.
 TARGET_GAP = 1e-4
+# Bytes that the open nodes of a search may take, unless another number is given.
+MEMORY_LIMIT = 1_000_000_000
 
 
 @dataclass(frozen=True)

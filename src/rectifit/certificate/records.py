@@ -14,13 +14,17 @@ __all__ = [
     "FREE",
     "OFF",
     "ON",
-    "ConeBounds",
-    "ConeHalves",
-    "ConeShape",
+    "Cell",
+    "CellWork",
+    "Cells",
+    "Found",
     "KernelRows",
     "Kinds",
+    "Layout",
     "Region",
     "Samples",
+    "pack_kinds",
+    "unpack_kinds",
 ]
 
 # What is known of a sample in all better solutions: nothing, with y <= 0 or y > 0, or that u >= 0 or u <= 0.
@@ -30,6 +34,15 @@ ON = 2
 OFF = 3
 
 Kinds = Annotated[npt.NDArray[np.int8], 1]
+# One set of bits per line.
+BitSets = Annotated[npt.NDArray[np.int64], 2]
+
+# Corners that a cell hands down to its parts, and those at work in one cell.
+KEPT_CORNERS = 12
+MAX_CORNERS = 48
+# Coordinates whose corners are enumerated, and samples per block of the tables of their prices.
+MAX_LISTED = 12
+BLOCK = 256
 
 
 class Samples(NamedTuple):
@@ -80,57 +93,6 @@ class KernelRows(NamedTuple):
         return KernelRows(self.rows[:size], self.norms[:size], self.kinks[:size], self.outcomes[:size])
 
 
-class ConeShape(NamedTuple):
-    """The cone of all b with sign * b_axis = s >= 0 and low_k s <= b_k <= high_k s."""
-
-    axis: int
-    sign: float
-    low: Vector
-    high: Vector
-
-
-class ConeHalves(NamedTuple):
-    """Two copies of a cone, one per line, that become its halves: edges, kinds of samples, and a point.
-
-    The halves meet in the middle of the interval of `coordinate`.
-    """
-
-    axis: int
-    sign: float
-    coordinate: int
-    low: Matrix
-    high: Matrix
-    kind: Annotated[npt.NDArray[np.int8], 2]
-    b: Matrix
-
-    @classmethod
-    def of(
-        cls, axis: int, sign: float, coordinate: int, low: Vector, high: Vector, kind: Kinds, b: Vector
-    ) -> ConeHalves:
-        """Two copies of this cone."""
-        return cls(
-            axis,
-            sign,
-            coordinate,
-            np.stack([low, low]),
-            np.stack([high, high]),
-            np.stack([kind, kind]),
-            np.stack([b, b]),
-        )
-
-    def half(self, e: int) -> tuple[Vector, Vector, Kinds, Vector]:
-        """Edges, kinds and point of one half."""
-        return self.low[e], self.high[e], self.kind[e], self.b[e]
-
-
-class ConeBounds(NamedTuple):
-    """Of each half its bound, what became of it, and the coordinate to split next, -1 if it is too narrow."""
-
-    bounds: Vector
-    states: Integers
-    splits: Integers
-
-
 class Cell(NamedTuple):
     """The cone of all b with sign * b_axis = s >= 0 and low_k s <= b_k <= high_k s."""
 
@@ -141,7 +103,7 @@ class Cell(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Open cells, one per line of each array; free lines are kept by the search.
+    """Cells, one per line of each array.
 
     kinds are packed, two bits a sample; corners are the signs of those that the relaxation used, and weights
     theirs; split is the coordinate to split next, -1 if the cell is too narrow.
@@ -150,18 +112,40 @@ class Cells(NamedTuple):
     low: Matrix
     high: Matrix
     kinds: Annotated[npt.NDArray[np.uint8], 2]
-    corners: Annotated[npt.NDArray[np.int64], 2]
+    corners: Annotated[npt.NDArray[np.int32], 2]
     weights: Annotated[npt.NDArray[np.float32], 2]
-    n_corners: Integers
-    axis: Integers
+    n_corners: Kinds
+    axis: Kinds
     sign: Kinds
-    split: Integers
+    split: Kinds
     state: Kinds
     bound: Vector
 
+    @classmethod
+    def empty(cls, size: int, n_samples: int, n_columns: int) -> Cells:
+        """Room for so many cells."""
+        small = (np.empty(size, np.int8) for _ in range(5))
+        return cls(
+            np.empty((size, n_columns)),
+            np.empty((size, n_columns)),
+            np.empty((size, (n_samples + 3) // 4), np.uint8),
+            np.empty((size, KEPT_CORNERS), np.int32),
+            np.empty((size, KEPT_CORNERS), np.float32),
+            *small,
+            np.empty(size),
+        )
+
+    def grown(self, size: int) -> Cells:
+        """The same cells in longer arrays."""
+        longer = (np.empty((size, *array.shape[1:]), array.dtype) for array in self)
+        grown = Cells(*longer)
+        for old, new in zip(self, grown, strict=True):
+            new[: len(old)] = old
+        return grown
+
 
 class Layout(NamedTuple):
-    """Which coordinates of a cell are enumerated."""
+    """Which coordinates of a cell are enumerated; one per thread."""
 
     listed: Mask
     order: Integers
@@ -169,6 +153,14 @@ class Layout(NamedTuple):
     n_first: Integers
     rest_bits: Integers
     has_rest: bool
+
+    @classmethod
+    def of(cls, n_columns: int) -> Layout:
+        """For so many coefficients."""
+        n_listed = min(n_columns - 1, MAX_LISTED)
+        sizes = (np.array([size]) for size in (n_listed, (n_listed + 1) // 2, 0))
+        listed, order = np.zeros(n_columns, np.bool_), np.zeros(n_columns, np.int64)
+        return cls(listed, order, *sizes, n_listed < n_columns - 1)
 
 
 class CellWork(NamedTuple):
@@ -206,11 +198,104 @@ class CellWork(NamedTuple):
     second: Matrix
     product: Vector
 
+    @classmethod
+    def empty(cls, n_samples: int, n_columns: int) -> CellWork:
+        """For so many samples and coefficients."""
+        n, q, many, pieces = n_samples, n_columns, MAX_CORNERS, n_samples + 1
+        n_listed = min(q - 1, MAX_LISTED)
+        shapes: dict[str, int | tuple[int, ...]] = dict.fromkeys(("u", "du", "nu", "kinks", "outcomes"), pieces)
+        shapes |= dict.fromkeys(("theta", "change", "own_prices"), many)
+        shapes |= {"ZF": (q, n), "ZU": (q, pieces), "V": (many, q), "H": (many, n), "VG": (many, q)}
+        shapes |= {"P": (many, many), "M": (many, many), "prices": 1 << n_listed, "product": BLOCK}
+        shapes |= dict.fromkeys(("first", "second"), (1 << ((n_listed + 1) // 2), BLOCK))
+        typed = {
+            "index": np.empty(n, np.int64),
+            "below": np.empty(n, np.bool_),
+            "state": np.empty(pieces, np.int8),
+            "free": np.empty(many, np.int64),
+            "corners": np.empty(many, np.int64),
+        }
+        return cls(**{name: typed.get(name, np.empty(shapes.get(name, n))) for name in cls._fields})
+
 
 class Found(NamedTuple):
-    """Of each part its minimiser, the loss there, the next coordinate; counts of cells, steps, pricings."""
+    """Of each part of a cell its minimiser, the loss there, and Newton steps and pricings."""
 
     points: Matrix
     losses: Vector
-    split: Integers
-    counts: Integers
+    counts: Annotated[npt.NDArray[np.int64], 2]
+
+    @classmethod
+    def empty(cls, size: int, n_columns: int) -> Found:
+        """For both parts of so many cells."""
+        counts = np.zeros((2 * size, 2), np.int64)
+        return cls(np.zeros((2 * size, n_columns)), np.full(2 * size, np.inf), counts)
+
+    def part(self, cells: slice) -> Found:
+        """The lines of some of the cells."""
+        return Found(*(array[2 * cells.start : 2 * cells.stop] for array in self))
+
+
+class ScaleRows(NamedTuple):
+    """Rows in a chart: u_i = offset_i + x_i'a for directions d with t'd = 1, those with y > 0 first.
+
+    mass is y^2 of the latter, in falling order.
+    """
+
+    offset: Vector
+    X: Matrix
+    Xt: Matrix
+    mass: Vector
+
+
+class ScaleNodes(NamedTuple):
+    """A stack of nodes: samples with y > 0 that are on, off, and off by a choice, as bits; and a point."""
+
+    on: BitSets
+    off: BitSets
+    chosen_off: BitSets
+    points: Matrix
+    height: Integers
+
+
+class ScalePoints(NamedTuple):
+    """Points met on the way, the oldest replaced first: bits of samples with u >= -tol and with u > tol."""
+
+    points: Matrix
+    weakly_on: BitSets
+    on: BitSets
+    count: Integers
+
+
+class ScaleWork(NamedTuple):
+    """Room for one feasibility problem: the rows it uses, gathered, and their penalties on either side of 0."""
+
+    used: Integers
+    is_used: Mask
+    n_used: Integers
+    offset: Vector
+    X: Matrix
+    Xt: Matrix
+    above: Vector
+    below: Vector
+    u: Vector
+    du: Vector
+    u_all: Vector
+    H: Matrix
+    g: Vector
+    a: Vector
+    can: Integers
+    work: Integers
+
+
+def pack_kinds(kind: Kinds) -> npt.NDArray[np.uint8]:
+    """Two bits a sample, as in `Cells`."""
+    padded = np.zeros((kind.size + 3) // 4 * 4, np.uint8)
+    padded[: kind.size] = kind
+    return np.bitwise_or.reduce(padded.reshape(-1, 4) << np.array([0, 2, 4, 6], np.uint8), axis=1)
+
+
+def unpack_kinds(packed: npt.NDArray[np.uint8], n_samples: int) -> Kinds:
+    """Kinds of samples, one line of them for each line of packed ones."""
+    kinds = packed[..., None] >> np.array([0, 2, 4, 6], np.uint8) & 3
+    return kinds.reshape(*packed.shape[:-1], -1)[..., :n_samples].astype(np.int8)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rectifit.api import certify, solve
-from rectifit.certificate.proof import TARGET_GAP
+from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
 from rectifit.cli import options
 from rectifit.cli.show import print_certificate, print_json, print_notes
 from rectifit.formatting import write_objective
@@ -26,6 +26,13 @@ __all__ = ["certify_command"]
 @options.FLOOR
 @options.time_limit(10.0, "Seconds to search.")
 @options.target_gap(TARGET_GAP, "Stop as soon as no fit can be better by more than this share.")
+@click.option(
+    "--memory-limit",
+    type=click.FloatRange(min=0.0, min_open=True),
+    default=MEMORY_LIMIT,
+    metavar="B",
+    help="Bytes that the search may take.",
+)
 @options.JOBS
 @options.save("Save the best fit found.")
 @options.JSON
@@ -38,6 +45,7 @@ def certify_command(
     floor: float | str | None,
     time_limit: float,
     target_gap: float,
+    memory_limit: float,
     jobs: int | None,
     save: str | None,
     as_json: bool,
@@ -84,7 +92,14 @@ def certify_command(
             fitted = solve(table.X, table.y, floor=options.ESTIMATE, **settings)
             start, floor = (fitted.beta, fitted.intercept), fitted.floor
         certificate = certify(
-            table.X, table.y, start, floor=floor, time_limit=time_limit, target_gap=target_gap, **settings
+            table.X,
+            table.y,
+            start,
+            floor=floor,
+            time_limit=time_limit,
+            target_gap=target_gap,
+            memory_limit=memory_limit,
+            **settings,
         )
     solution, given_objective = certificate.solution, certificate.given_objective
     assert solution is not None

@@ -185,7 +185,7 @@ def fit(
         and solution.certificate.status == "bound_only"
         and solution.certificate.gap > MAX_SMALL_GAP
     ):
-        notes.append("no search for a proof was made; rectifit certify and --method auto+exact make one")
+        notes.append("rectifit certify and --method auto+exact search for a proof")
     print_notes(notes)
 
 

@@ -44,8 +44,8 @@ MAX_PERTURBATION = 2.0
 ELITE_SIZE = 8
 # Generations without a better solution that end the search.
 PATIENCE = 4
-# Seconds that a bound may take even if the fit took fewer.
-MIN_BOUND_SECONDS = 0.05
+# Work that a bound may take, in samples times coefficients that are looked at.
+BOUND_WORK = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,16 @@ class Auto:
     def run(self, search: Search) -> Stop:
         """Find a solution, and a bound where that is cheap."""
         if self.with_bound and search.engine.has_rows and routing.is_bounded(search.problem):
-            # Imported here: it loads the compiler. Together with the fit's kernels it compiles sooner.
+            # Imported here: it loads the compiler. What is compiled together is compiled sooner.
             from rectifit.methods.proving import prepare_bound
 
             prepare_bound()
-        began = search.clock.seconds
         stop = self._find(search)
         if self.with_bound and self._is_bounded_cheaply(search):
             # Imported here: it loads more of the compiler's work.
             from rectifit.methods.proving import bound_within
 
-            bound_within(search, max(search.clock.seconds - began, MIN_BOUND_SECONDS))
+            bound_within(search, BOUND_WORK)
             search.check()
         return stop
 

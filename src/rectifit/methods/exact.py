@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rectifit.certificate.proof import TARGET_GAP
+from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
 from rectifit.fit import Stop
 from rectifit.methods.auto import Auto
 from rectifit.methods.search import Search
@@ -22,10 +22,12 @@ __all__ = ["Exact"]
 class Exact:
     """Branch and bound down to a gap of search.target_gap, 1e-4 if there is none.
 
-    With a box, the bound is for coefficients up to this size on the standardised scale.
+    With a box, the bound is for coefficients up to this size on the standardised scale. Open nodes take no more
+    memory than memory_limit, in bytes.
     """
 
     box: float | None = None
+    memory_limit: int = MEMORY_LIMIT
     needs_rows: ClassVar[bool] = True
 
     def run(self, search: Search) -> Stop:
@@ -39,4 +41,4 @@ class Exact:
             search.target_gap = TARGET_GAP
         if search.best is None:
             Auto(with_bound=False).run(search)
-        return prove(search, self.box)
+        return prove(search, self.box, self.memory_limit)

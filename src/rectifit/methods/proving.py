@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rectifit.certificate.cone_kernel import bound_parts, build_cone
+from rectifit.certificate.cell_kernel import expand
 from rectifit.certificate.driver import Driver, Listener
 from rectifit.certificate.kernel import build, support
-from rectifit.certificate.proof import TARGET_GAP
+from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
+from rectifit.certificate.scale_kernel import is_empty, search_nodes
 from rectifit.fit import Stop
 from rectifit.methods.search import Halt, Search
 from rectifit.preparing import prepare
@@ -24,13 +25,14 @@ def prepare_bound() -> None:
 
 def prepare_proof() -> None:
     """Make ready what a proof needs, all at once."""
-    prepare(bound_parts, minimise, build_cone, evaluate_with_bound, build, support)
+    prepare(expand, minimise, search_nodes, is_empty, evaluate_with_bound, build, support)
 
 
-def prove(search: Search, box: float | None = None) -> Stop:
+def prove(search: Search, box: float | None = None, memory_limit: int = MEMORY_LIMIT) -> Stop:
     """Prove down to the target gap, or as far as the time allows."""
     prepare_proof()
-    driver, status, closed = _make_driver(search, box), "interrupted", False
+    driver = _make_driver(search, box, memory_limit)
+    status, closed = "interrupted", False
     try:
         closed = driver.run()
         status = "optimal" if closed else "time_limit"
@@ -41,17 +43,22 @@ def prove(search: Search, box: float | None = None) -> Stop:
     return Stop.TARGET
 
 
-def bound_within(search: Search, budget: float) -> None:
-    """As good a bound as so many seconds allow; nothing is compiled for it."""
+def bound_within(search: Search, work: int) -> None:
+    """As good a bound as so much work allows, in samples times coefficients that are looked at."""
     prepare_bound()
-    driver = _make_driver(search, budget=budget)
+    driver = _make_driver(search, budget=work)
     try:
-        driver.run(may_compile=False)
+        driver.run()
     finally:
         _take_over(search, driver, "bound_only")
 
 
-def _make_driver(search: Search, box: float | None = None, budget: float = np.inf) -> Driver:
+def _make_driver(
+    search: Search,
+    box: float | None = None,
+    memory_limit: int = MEMORY_LIMIT,
+    budget: float = np.inf,
+) -> Driver:
     assert search.best is not None
 
     def record(minimum: Minimum) -> None:
@@ -67,6 +74,7 @@ def _make_driver(search: Search, box: float | None = None, budget: float = np.in
         n_threads=search.n_threads,
         box=box,
         budget=budget,
+        memory_limit=memory_limit,
         listener=Listener(record, search.note),
     )
 

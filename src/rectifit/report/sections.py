@@ -138,12 +138,11 @@ def _path(data: ReportData) -> Section:
 
 
 def _proof(certificate: Certificate) -> Section:
-    searched = (
-        "No search for a proof was made; the command rectifit certify and the method auto+exact make one."
-        if certificate.status == "bound_only" and certificate.n_nodes == 0
-        else f"The proof took {write_duration(certificate.seconds)} and "
-        f"{write_count(certificate.n_nodes, 'step')} of a search."
-    )
+    if certificate.status != "bound_only":
+        steps = write_count(certificate.n_nodes, "step")
+        searched = f"The proof took {write_duration(certificate.seconds)} and {steps} of a search."
+    else:
+        searched = "The command rectifit certify and the method auto+exact search for a proof."
     paragraphs = [
         "Linear least squares always finds the global optimum; ReLU regression may not, since quite "
         "different coefficients may fit better. Therefore the fit comes with a proved lower bound of the "

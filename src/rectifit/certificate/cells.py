@@ -1,0 +1,392 @@
+"""The search over cells of directions, for data that do not determine signs and sizes.
+
+For coefficients b = s d with s >= 0 it depends on the direction d alone which samples are on, so the search
+space is a sphere. It is covered by the 2q pyramids
+
+    { b : sigma b_j = s >= 0,   low_k s <= b_k <= high_k s },      low = -1, high = 1 at first,
+
+in coordinates where all rows together have the Gram matrix 1 and the incumbent lies on an axis. In such a
+cell u_i lies between r_i s and R_i s (interval arithmetic). A sample with r_i >= 0 is ON, one with R_i <= 0 is
+OFF and costs y_i^2. Let K = ridge + sum z z' and l = sum y z over ON.
+
+Common corner weights. Every b of the cell is a combination sum theta_j v_j of its corners at s = 1 with
+weights theta >= 0, the same for all samples, so max(0, u_i) <= sum_j theta_j max(0, z_i'v_j). As a bound that
+trusts no solver: for all mu, nu >= 0 and y > 0
+
+    (max(0, u) - y)^2 >= mu y - mu^2 / 4 - mu max(0, u)  +  nu u - nu y - nu^2 / 4,
+
+and for y <= 0 the loss is convex. Adding up over all samples that are not settled, with the expansion of
+those that are ON around any point p, gives for all b in the cell
+
+    L(b) >= S + D(b) + (b - p)'K(b - p),       D(b) = g'b - sum over FREE of mu_i max(0, z_i'b).
+
+D is concave and homogeneous: it is least at a corner. If all these prices D(v_j) are >= 0, the loss is at
+least S wherever p, mu and nu came from; if the least is -delta, it is at least S - delta s. The kernel finds
+p, mu and nu from the weights of a few corners, added where prices are negative.
+
+The scale. If there is a better b there is one that is the minimum along its ray, in the same cell. There
+
+    |u_+|^2 + b'ridge b = y'u_+    and    L(b) = |y|^2 - |u_+|^2 - b'ridge b,
+
+so |u_+|^2 <= |y|^2 - (any lower bound of the loss) = R^2, and s |(Zd)_+| <= R. Where no direction with
+|(Zd)_+| <= eps is better (scale.py), s <= R / eps in all cells; s |(Zd)_+| <= R also bounds the scale of one
+cell by itself. Kinds and edges of cells hold for minima along their ray.
+
+Faces. Where the samples that are not OFF span less than the whole space, splitting does not help: the rest is
+a problem of less dimension (see `Faces`).
+
+Cells are split at the coordinate whose interval, weighted with the samples it leaves open, is widest. Cells
+are expanded in rounds whose size does not depend on the number of threads, those with the least bounds first,
+so the search is the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rectifit._typing import Index, Mask, Matrix, Vector
+from rectifit.certificate.best_first import Control, first_kinds
+from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
+from rectifit.certificate.records import (
+    OFF,
+    ON,
+    Cells,
+    CellWork,
+    Found,
+    Kinds,
+    Layout,
+    Samples,
+    pack_kinds,
+    unpack_kinds,
+)
+from rectifit.certificate.proof import MEMORY_LIMIT
+from rectifit.certificate.scale import ScaleSearch
+from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL, SUM_TOL
+
+__all__ = ["CellSearch"]
+
+# Cells that are expanded in a round: at most so many, and no more than so many samples times coefficients
+# need, but some; and how many of them one thread takes at a time.
+ROUND_CELLS = 256
+ROUND_WORK = 1 << 20
+MIN_ROUND_CELLS = 16
+CHUNK_CELLS = 8
+# Lines of the pool at first. It grows by this factor, and both pools exist while it does.
+FIRST_LINES = 1024
+GROWTH = 2
+# Bytes of a line in the queue of open cells.
+QUEUE_BYTES = 100
+# Pricings of a cell that stays open, beyond the first.
+EFFORT = 0
+# Points of a round that are offered as solutions.
+MAX_OFFERS = 2
+# Work on the scale: this much at first, and then so large a share of that on cells.
+FIRST_SCALE_WORK = 1 << 20
+SCALE_SHARE = 0.25
+# Cells that the search in a face may take at first, and later as a share of those of the search around it.
+MIN_FACE_CELLS = 2000
+FACE_SHARE = 0.5
+
+
+class CellPool:
+    """Cells in arrays of so many lines, which grow up to what the memory allows."""
+
+    def __init__(self, n_samples: int, n_columns: int, memory_limit: int) -> None:
+        self.cells = Cells.empty(FIRST_LINES, n_samples, n_columns)
+        line = sum(array.nbytes for array in self.cells) // FIRST_LINES + QUEUE_BYTES
+        self.capacity = max(memory_limit * GROWTH // (line * (GROWTH + 1)), FIRST_LINES)
+        self._free = list(range(FIRST_LINES - 1, -1, -1))
+
+    @property
+    def n_used(self) -> int:
+        return len(self.cells.bound) - len(self._free)
+
+    def reserve(self, count: int) -> Index:
+        """Lines that are free; the arrays grow if there are not enough."""
+        while len(self._free) < count:
+            size = len(self.cells.bound)
+            self.cells = self.cells.grown(GROWTH * size)
+            self._free = [*range(GROWTH * size - 1, size - 1, -1), *self._free]
+        return np.array([self._free.pop() for _ in range(count)], dtype=np.intp)
+
+    def release(self, line: int) -> None:
+        """Give a line back."""
+        self._free.append(line)
+
+
+class CellSearch:
+    """Best-first search for losses below a cutoff, over all coefficients; `along` lies on the first axis.
+
+    Parameters
+    ----------
+    samples : Samples
+    along : coefficients on the first axis, not all zero if they are to say anything
+    control : Control
+    kind : Kinds, optional
+        What is known of all better solutions.
+    proved : float, optional
+        A lower bound of the loss.
+    memory_limit : int, optional
+        Bytes that open cells may take. Beyond it the search goes depth first, which needs hardly more.
+    """
+
+    def __init__(
+        self,
+        samples: Samples,
+        along: Vector,
+        control: Control,
+        *,
+        kind: Kinds | None = None,
+        proved: float = 0.0,
+        memory_limit: int = MEMORY_LIMIT,
+    ) -> None:
+        self.control, self.n_nodes, self.work = control, 0, 0
+        self._turn = _first_axis_along(along)
+        ridge = self._turn.T @ samples.ridge @ self._turn
+        self.samples = Samples.from_rows(samples.Z @ self._turn, samples.y, ridge)
+        self._first_kind = first_kinds(samples.y) if kind is None else kind
+        self._proved, self._leaves, self.least_found = proved, np.inf, np.inf
+        self._squares = float(samples.y @ samples.y)
+        n, q = samples.Z.shape
+        self._pool = CellPool(n, q, memory_limit)
+        # Open cells: least bound first, and those that are finished first because the memory is full.
+        self._queue: list[tuple[float, int]] = []
+        self._stack: list[int] = []
+        self._taken = np.inf
+        self._rooms: deque[tuple[CellWork, Layout]] = deque()
+        self.faces = Faces(self)
+        self.scale = ScaleSearch(self.samples, self.cutoff, self.faces.is_closed)
+        self._round = int(np.clip(ROUND_WORK // max(n * q, 1), MIN_ROUND_CELLS, ROUND_CELLS))
+        self._open_pyramids()
+
+    @property
+    def cutoff(self) -> float:
+        return self.control.cutoff()
+
+    @property
+    def n_open(self) -> int:
+        return len(self._queue) + len(self._stack)
+
+    @property
+    def lower_bound(self) -> float:
+        """What is proved so far."""
+        queue = [bound for bound, _ in self._queue[:1]]
+        stack = self._pool.cells.bound[self._stack].min(initial=np.inf)
+        return min(self.cutoff, max(self._proved, min([self._leaves, self._taken, float(stack), *queue])))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to expand."""
+        return self.n_open == 0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing below the cutoff is left."""
+        return self.is_done and self._leaves >= self.cutoff
+
+    @property
+    def kind(self) -> Kinds:
+        """What is settled for all better solutions: what all cells that are open have in common."""
+        lines = np.array([*(line for _, line in self._queue), *self._stack], dtype=np.intp)
+        if lines.size == 0:
+            return self._first_kind
+        kinds, n = self._pool.cells.kinds, self._first_kind.size
+        common, same = unpack_kinds(kinds[lines[0]], n), np.ones(n, dtype=np.bool_)
+        for part in np.array_split(lines, 1 + lines.size // FIRST_LINES):
+            same &= (unpack_kinds(kinds[part], n) == common).all(axis=0)
+        return np.where(same & (common >= ON), common, self._first_kind)
+
+    def run(self, mapped: Callable[..., Iterator[Any]] = map) -> bool:
+        """Search until nothing below the cutoff is left (True) or the search must end."""
+        while not self.is_done:
+            if self.control.is_over():
+                return False
+            self.advance(mapped)
+            self.control.report()
+        return self.is_closed
+
+    def advance(self, mapped: Callable[..., Iterator[Any]] = map) -> None:
+        """One round: split the cells with the least bounds, and go on with the scale."""
+        self._proved = self.lower_bound
+        lines = self._take()
+        if lines.size == 0:
+            return
+        others = self._pool.reserve(lines.size)
+        self._taken = float(self._pool.cells.bound[lines].min())
+        n, q = self.samples.Z.shape
+        found = Found.empty(lines.size, q)
+        explained = math.sqrt(max(self._squares - self._proved, 0.0)) * (1.0 + SUM_TOL)
+        limit = explained / self.scale.proved if self.scale.proved > 0.0 else np.inf
+        limits = (self.cutoff, explained, limit, EFFORT)
+        tasks: list[Callable[[], Any]] = [
+            partial(self._expand, lines[part], others[part], limits, found.part(part))
+            for part in (slice(e, e + CHUNK_CELLS) for e in range(0, lines.size, CHUNK_CELLS))
+        ]
+        due = FIRST_SCALE_WORK + int(SCALE_SHARE * self.work) - self.scale.work
+        if due > 0:
+            tasks.insert(0, lambda: self.scale.advance(due))
+        for _ in mapped(lambda task: task(), tasks):
+            pass
+        self.n_nodes += lines.size
+        self.work += n * int(found.counts.sum())
+        self._sort_out(lines, others, found)
+        self._taken = np.inf
+
+    def _open_pyramids(self) -> None:
+        n, q = self.samples.Z.shape
+        matters = np.maximum(self.samples.y, 0.0) @ np.abs(self.samples.Z)
+        for axis in range(q):
+            others = np.where(np.arange(q) == axis, -1.0, matters)
+            for sign in (1, -1):
+                (line,) = self._pool.reserve(1)
+                cells = self._pool.cells
+                cells.low[line], cells.high[line] = -1.0, 1.0
+                cells.low[line, axis] = cells.high[line, axis] = sign
+                cells.axis[line], cells.sign[line], cells.split[line] = axis, sign, int(np.argmax(others))
+                cells.n_corners[line], cells.bound[line] = 0, self._proved
+                cells.kinds[line] = pack_kinds(self._first_kind)
+                heapq.heappush(self._queue, (self._proved, int(line)))
+
+    def _take(self) -> Index:
+        """The cells of the next round; those that can be dropped are."""
+        if self._stack:
+            lines, self._stack = self._stack[-self._round :], self._stack[: -self._round]
+            return np.array(lines, dtype=np.intp)
+        if self._queue and self._queue[0][0] >= self.cutoff:
+            for _, line in self._queue:
+                self._pool.release(line)
+            self._queue = []
+        count = min(self._round, len(self._queue))
+        return np.array([heapq.heappop(self._queue)[1] for _ in range(count)], dtype=np.intp)
+
+    def _expand(self, lines: Index, others: Index, limits: tuple[float, float, float, int], found: Found) -> None:
+        """Split cells, on one thread."""
+        try:
+            work, layout = self._rooms.pop()
+        except IndexError:
+            n, q = self.samples.Z.shape
+            work, layout = CellWork.empty(n, q), Layout.of(q)
+        cells, nogoods = tuple(self._pool.cells), self.faces.nogoods
+        expand(
+            tuple(self.samples), cells, lines, others, limits, nogoods, tuple(layout), tuple(work), tuple(found)
+        )
+        self._rooms.append((work, layout))
+
+    def _sort_out(self, lines: Index, others: Index, found: Found) -> None:
+        """Drop cells that are closed, look into faces, put the rest where it belongs, and offer points."""
+        self._offer(found)
+        n = self.samples.y.size
+        cells, cutoff, is_full = self._pool.cells, self.cutoff, self._pool.n_used >= self._pool.capacity
+        for line in np.column_stack([lines, others]).ravel():
+            if cells.state[line] == THIN:
+                cells.bound[line] = max(cells.bound[line], self.faces.bound(unpack_kinds(cells.kinds[line], n)))
+            if cells.state[line] == CLOSED or cells.bound[line] >= cutoff:
+                self._pool.release(int(line))
+            elif cells.split[line] < 0:
+                self._leaves = min(self._leaves, float(cells.bound[line]))
+                self._pool.release(int(line))
+            elif is_full:
+                self._stack.append(int(line))
+            else:
+                heapq.heappush(self._queue, (float(cells.bound[line]), int(line)))
+
+    def _offer(self, found: Found) -> None:
+        """Offer the best points of a round."""
+        self.least_found = min(self.least_found, float(found.losses.min()))
+        best = np.argsort(found.losses, kind="stable")[:MAX_OFFERS]
+        for e in best[found.losses[best] < self.control.promising()]:
+            self.control.offer(self._turn @ found.points[e])
+
+
+class Face:
+    """The samples that lie in a subspace, as a problem of less dimension."""
+
+    def __init__(self, around: CellSearch, inside: Mask, basis: Matrix) -> None:
+        samples = around.samples
+        rows = samples.Z[inside] @ basis
+        to_white = np.linalg.inv(np.linalg.cholesky(rows.T @ rows)).T
+        self.outside = float(np.square(samples.y[~inside]).sum()) * (1.0 - SUM_TOL)
+        self.budget = 0
+        q, back, y = basis.shape[1], around._turn @ basis @ to_white, samples.y[inside]
+        inner = Samples.from_rows(rows @ to_white, y, np.zeros((q, q)))
+        control = Control(
+            lambda: around.cutoff - self.outside,
+            lambda b: around.control.offer(back @ b),
+            lambda: self.search.n_nodes >= self.budget or self.is_hopeless or around.control.is_over(),
+            promising=lambda: around.control.promising() - self.outside,
+        )
+        along = np.linalg.lstsq(inner.Z, np.maximum(y, 0.0), rcond=None)[0]
+        self.search = CellSearch(inner, along, control)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether there is a loss below the cutoff, so that the face cannot be closed."""
+        return self.search.least_found < self.search.cutoff
+
+    @property
+    def bound(self) -> float:
+        """A lower bound of the loss of all samples, where those outside are off."""
+        return self.outside + self.search.lower_bound
+
+
+class Faces:
+    """What happens where many samples are off, and the others span less than the whole space.
+
+    If those that are not OFF lie in a subspace V, all samples outside of V are off and cost y^2, and the rest
+    cannot cost less than the least loss of all samples in V, wherever the coefficients are: a problem of less
+    dimension. If that reaches the cutoff, no better solution has all samples outside of V off: a nogood.
+    """
+
+    def __init__(self, around: CellSearch) -> None:
+        self._around = around
+        self._faces: dict[bytes, Face] = {}
+        self.nogoods = np.zeros((0, around.samples.y.size), dtype=np.bool_)
+
+    def __len__(self) -> int:
+        return len(self._faces)
+
+    def is_closed(self, kind: Kinds) -> bool:
+        """Whether no better solution has all samples OFF that are OFF here."""
+        return self.bound(kind) >= self._around.cutoff
+
+    def bound(self, kind: Kinds) -> float:
+        """A lower bound of the loss of coefficients for which all these samples are off."""
+        Z = self._around.samples.Z
+        rest = Z[kind != OFF]
+        values, vectors = np.linalg.eigh(rest.T @ rest)
+        spans = values > GRAM_RANK_TOL * max(values[-1], GRAM_RANK_TOL)
+        if spans.all() or not spans.any():
+            return -np.inf
+        basis = vectors[:, spans]
+        away = np.linalg.norm(Z - (Z @ basis) @ basis.T, axis=1)
+        inside = away <= FACE_DISTANCE_TOL * np.linalg.norm(Z, axis=1)
+        if not inside[kind != OFF].all():
+            return -np.inf
+        key = np.packbits(inside).tobytes()
+        if key not in self._faces:
+            self._faces[key] = Face(self._around, inside, basis)
+        face = self._faces[key]
+        if not face.search.is_done and not face.is_hopeless:
+            before = face.search.n_nodes
+            face.budget = max(MIN_FACE_CELLS, int(FACE_SHARE * self._around.n_nodes))
+            if face.search.run():
+                self.nogoods = np.vstack([self.nogoods, ~inside])
+            self._around.n_nodes += face.search.n_nodes - before
+        return face.bound
+
+
+def _first_axis_along(b: Vector) -> Matrix:
+    """An orthogonal matrix whose first column has the direction of b."""
+    q, length = b.size, float(np.linalg.norm(b))
+    if length == 0.0:
+        return np.eye(q)
+    v = b / length
+    v = v + np.eye(q)[0] * (1.0 if v[0] >= 0.0 else -1.0)
+    return np.asarray(np.eye(q) - 2.0 * np.outer(v, v) / float(v @ v))

@@ -1,0 +1,244 @@
+"""A proved bound of the scale: directions in which almost all samples are off hold nothing better.
+
+Along the ray of a direction d the loss has its minimum where |u_+|^2 + b'ridge b = y'u_+, and there
+
+    L = |y|^2 - |u_+|^2 - b'ridge b,     so with any lower bound of all losses  s |(Zd)_+| <= (|y|^2 - bound)^(1/2).
+
+The scale s is bounded unless |(Zd)_+| is small, and so is |b|, the largest coordinate. Here it is shown that no
+d with largest coordinate 1 and |(Zd)_+| <= eps has a minimum below the cutoff on its ray. Two facts are used.
+
+* A sample that is off, or has y <= 0, costs at least y^2. So a better solution needs samples on with y > 0 and
+  sum y^2 > |y|^2 - cutoff, its mass.
+* The set { |(Zd)_+| <= eps } is convex: whether some samples can be on in it at the same time is a convex
+  problem, and a linear combination of its inequalities proves that they cannot (`scale_kernel.examine`).
+
+Directions are measured by t'd with t = -Z'1. First a number tau is found such that t'd >= tau for all d in
+question, by the same kind of proof, one for each face of the cube of directions; divided by t'd they lie in the
+convex set { t'd = 1, |(Zd)_+| <= eps / tau }. In it the search chooses the signs of the heaviest samples: one
+that is off costs y^2, one that is on leaves a half-space of directions, in which many others cannot be on.
+
+Where the samples that are on span less than the whole space, as with dummy variables, signs alone do not decide:
+all samples outside of the span may be off by any margin, and what is left is a problem of less dimension, a face
+(`cones.py`). If its least loss reaches the cutoff, a better solution has one of the samples outside on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from rectifit._typing import Mask, Vector
+from rectifit.certificate.best_first import first_kinds
+from rectifit.certificate.records import (
+    OFF,
+    Kinds,
+    Samples,
+    ScaleNodes,
+    ScalePoints,
+    ScaleRows,
+    ScaleWork,
+)
+from rectifit.certificate.scale_kernel import BITS, DONE, MASSIVE, PAUSED, is_empty, search_nodes
+from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL, SUM_TOL
+
+__all__ = ["ScaleSearch"]
+
+# What is tried to prove for eps, one after the other.
+LEVELS = (1 / 1000, 1 / 300, 1 / 100, 1 / 50, 1 / 30, 1 / 20, 1 / 15, 1 / 10, 1 / 7, 1 / 5, 1 / 3)
+# The first tau to be tried, the factor from one to the next, and the least.
+FIRST_TAU = 1.0
+TAU_FACTOR = 0.8
+MIN_TAU = 0.01
+# Samples that may be on by choice at the same time, and points that are remembered.
+MAX_ON = 255
+MAX_POINTS = 512
+
+
+class ScaleSearch:
+    """Proves in steps that no better solution has |(Zd)_+| <= eps |d|, with |d| the largest coordinate.
+
+    close_face is given kinds of samples, and says whether it is proved that no solution below the cutoff has
+    all samples off that are OFF. work counts samples that a step of a feasibility problem looks at.
+    """
+
+    def __init__(
+        self, samples: Samples, cutoff: float, close_face: Callable[[Kinds], bool] | None = None
+    ) -> None:
+        self.samples = samples
+        self.cutoff = cutoff
+        self.proved = 0.0
+        self._close_face = close_face
+        self._faces: dict[bytes, bool] = {}
+        self._level = 0
+        self._is_open = False
+        y = samples.y
+        n, q = samples.Z.shape
+        mass = np.square(np.maximum(y, 0.0))
+        self._order = np.argsort(-mass, kind="stable")
+        self._n_positive = int(np.count_nonzero(mass))
+        t = -samples.Z.sum(axis=0)
+        length = float(np.linalg.norm(t))
+        self._t = t / length if length > 0.0 else np.eye(q)[0]
+        basis = np.linalg.qr(np.column_stack([self._t, np.eye(q)]))[0]
+        rows = samples.Z[self._order]
+        X = np.ascontiguousarray(rows @ basis[:, 1:])
+        masses = mass[self._order[: self._n_positive]]
+        self._rows = ScaleRows(rows @ self._t, X, np.ascontiguousarray(X.T), masses)
+        n_words = -(-self._n_positive // BITS)
+        self._nogoods = np.zeros((0, n_words), np.int64)
+        self._nodes = ScaleNodes(
+            *(np.zeros((MAX_ON + 1, n_words), np.int64) for _ in range(3)),
+            np.zeros((MAX_ON + 1, q - 1)),
+            np.zeros(1, np.int64),
+        )
+        self._points = ScalePoints(
+            np.zeros((MAX_POINTS, q - 1)),
+            np.zeros((MAX_POINTS, n_words), np.int64),
+            np.zeros((MAX_POINTS, n_words), np.int64),
+            np.zeros(1, np.int64),
+        )
+        self._work = _room(n, q - 1, n_words)
+        self._tau = FIRST_TAU
+
+    @property
+    def work(self) -> int:
+        """Samples looked at so far, once per step of a feasibility problem."""
+        return int(self._work.work[0])
+
+    @property
+    def _need(self) -> float:
+        """Mass of samples on that a better solution has, at least."""
+        total = float(np.square(self.samples.y).sum())
+        return total - self.cutoff - SUM_TOL * total
+
+    def lower_cutoff(self, cutoff: float) -> None:
+        """Search for what is better than this from now on; what was proved holds all the more."""
+        if cutoff < self.cutoff:
+            self.cutoff = cutoff
+            self._faces = {key: is_closed for key, is_closed in self._faces.items() if is_closed}
+
+    def advance(self, work: int) -> bool:
+        """Do about so much work more. Returns whether nothing is left to try."""
+        budget = self.work + work
+        while self._level < len(LEVELS):
+            eps = LEVELS[self._level]
+            if not self._is_open:
+                if self.work >= budget:
+                    return False
+                if self._need <= 0.0 or self.samples.Z.shape[1] < 2 or not self._open_level(eps):
+                    return True
+            status, line = search_nodes(
+                tuple(self._rows),
+                eps / self._tau,
+                math.sqrt(self.samples.Z.shape[1]) / self._tau,
+                self._need,
+                self._nogoods,
+                budget,
+                tuple(self._nodes),
+                tuple(self._points),
+                tuple(self._work),
+            )
+            if status == PAUSED:
+                return False
+            if status == DONE:
+                self.proved, self._is_open = eps, False
+                self._level += 1
+            elif status != MASSIVE or not self._add_face(self._points.weakly_on[line]):
+                return True
+        return True
+
+    def _open_level(self, eps: float) -> bool:
+        """Find tau for eps, and begin with the set of all directions. Returns False if there is none."""
+        tau = self._find_tau(eps)
+        if tau is None:
+            return False
+        self._tau, self._is_open = tau, True
+        for array in (self._nodes.on, self._nodes.off, self._nodes.chosen_off, self._nodes.points):
+            array[0] = 0
+        self._nodes.height[0] = 1
+        return True
+
+    def _find_tau(self, eps: float) -> float | None:
+        """Such that t'd >= tau wherever |d| = 1 and |(Zd)_+| <= eps, |d| the largest coordinate."""
+        Z, t, tau = self.samples.Z, self._t, self._tau
+        n, q = Z.shape
+        faces = np.vstack([t, np.eye(q), -np.eye(q)])
+        is_face = np.arange(n + len(faces)) >= n
+        room = _room(n + len(faces), q - 1, 1)
+        for axis in range(q):
+            others = np.arange(q) != axis
+            X = np.ascontiguousarray(np.vstack([Z, faces])[:, others])
+            Xt = np.ascontiguousarray(X.T)
+            for sign in (1.0, -1.0):
+                while True:
+                    offset = np.concatenate([sign * Z[:, axis], sign * faces[:, axis]])
+                    offset[n] -= tau
+                    offset[n + 1 :] -= 1.0
+                    rows = ScaleRows(offset, X, Xt, np.zeros(0))
+                    if is_empty(tuple(rows), is_face, eps, math.sqrt(q), tuple(room)):
+                        break
+                    tau *= TAU_FACTOR
+                    if tau < MIN_TAU:
+                        return None
+        self._work.work[0] += room.work[0]
+        return tau
+
+    def _add_face(self, bits: npt.NDArray[np.int64]) -> bool:
+        """Whether the face spanned by these samples is closed, and is a nogood from now on."""
+        if self._close_face is None:
+            return False
+        on = self._order[: self._n_positive][_unpack(bits, self._n_positive)]
+        inside = _flat(self.samples.Z, on)
+        if inside is None:
+            return False
+        key = np.packbits(inside).tobytes()
+        if key not in self._faces:
+            kind = first_kinds(self.samples.y)
+            kind[~inside] = OFF
+            self._faces[key] = self._close_face(kind)
+            if self._faces[key]:
+                outside = ~inside[self._order[: self._n_positive]]
+                self._nogoods = np.vstack([self._nogoods, _pack(outside)])
+            return self._faces[key]
+        return False
+
+
+def _room(n: int, size: int, n_words: int) -> ScaleWork:
+    return ScaleWork(
+        np.zeros(n, np.int64),
+        np.zeros(n, np.bool_),
+        np.zeros(1, np.int64),
+        np.zeros(n),
+        np.zeros((n, size)),
+        np.zeros((size, n)),
+        *(np.zeros(n) for _ in range(5)),
+        np.zeros((size, size)),
+        np.zeros(size),
+        np.zeros(size),
+        np.zeros(n_words, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+def _flat(Z: np.ndarray, on: npt.NDArray[np.intp]) -> Mask | None:
+    """Which samples lie in the span of those that are on; None if that is the whole space."""
+    values, vectors = np.linalg.eigh(Z[on].T @ Z[on])
+    spans = values > GRAM_RANK_TOL * max(values[-1], GRAM_RANK_TOL)
+    if spans.all():
+        return None
+    basis = vectors[:, spans]
+    away = np.linalg.norm(Z - (Z @ basis) @ basis.T, axis=1)
+    return np.asarray(away <= FACE_DISTANCE_TOL * np.linalg.norm(Z, axis=1))
+
+
+def _pack(mask: Mask) -> npt.NDArray[np.int64]:
+    padded = np.zeros(-(-mask.size // BITS) * BITS, np.uint8)
+    padded[: mask.size] = mask
+    return np.packbits(padded, bitorder="little").view("<i8").astype(np.int64)
+
+
+def _unpack(bits: npt.NDArray[np.int64], size: int) -> Mask:
+    return np.unpackbits(bits.astype("<i8").view(np.uint8), bitorder="little")[:size].astype(bool)

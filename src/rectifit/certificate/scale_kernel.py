@@ -1,0 +1,442 @@
+"""Compiled loops of the search for a bound of the scale (see scale.py)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rectifit._typing import Mask
+from rectifit.certificate.records import BitSets, ScaleNodes, ScalePoints, ScaleRows, ScaleWork
+from rectifit.compiling import compiled, inner
+from rectifit.tolerances import SUM_TOL
+
+__all__ = ["DONE", "MASSIVE", "PAUSED", "STUCK", "is_empty", "search_nodes"]
+
+# How a search ends: its work is used up; no node is left; a node cannot be closed; a point was met whose samples
+# that are on weigh enough for a better solution.
+PAUSED = 0
+DONE = 1
+STUCK = 2
+MASSIVE = 3
+
+# What is known of a set: nothing in it, a point of it, or neither.
+EMPTY = 0
+MET = 1
+OPEN = 2
+
+# Weight of the squared distance beyond a half-space. Any weight is sound; a point that is found violates it by
+# about a share 1 / PENALTY of eps.
+PENALTY = 1e4
+# Share of eps by which a point may violate a half-space and still count as a point of it. Points save tests and
+# prove nothing.
+POINT_TOL = 1e-3
+# Newton steps, and those of a line search, which stops at a small share of the curvature.
+MAX_NEWTON = 30
+MAX_LINE_STEPS = 6
+LINE_TOL = 1e-3
+MIN_STEP = 1e-3
+MAX_STEP = 4.0
+# Share of the trace, added to Newton's matrix, and the share of it at which a slope counts as 0.
+REGULARISATION = 1e-10
+MIN_REGULARISATION = 1e-12
+FLAT_TOL = 1e-12
+MIN_PIVOT = 1e-15
+# Samples per word of bits.
+BITS = 64
+
+
+@inner
+def has(bits, e):
+    """Whether bit e is set."""
+    return (bits[e // BITS] >> (e % BITS)) & 1 == 1
+
+
+@inner
+def put(bits, e):
+    """Set bit e."""
+    bits[e // BITS] |= np.int64(1) << (e % BITS)
+
+
+@inner
+def use_row(rows, i, above, below, work):
+    """Gather a row, if it was not before, and weigh it."""
+    e = -1
+    if work.is_used[i]:
+        for f in range(work.n_used[0]):
+            if work.used[f] == i:
+                e = f
+                break
+    else:
+        e = work.n_used[0]
+        work.n_used[0] += 1
+        work.used[e] = i
+        work.is_used[i] = True
+        work.offset[e] = rows.offset[i]
+        for l in range(rows.X.shape[1]):
+            work.X[e, l] = rows.X[i, l]
+            work.Xt[l, e] = rows.X[i, l]
+    work.above[e] = above
+    work.below[e] = below
+
+
+@inner
+def solve(H, g, size):
+    """g <- H^-1 g by Cholesky, in place; pivots that rounding has eaten are raised."""
+    for j in range(size):
+        pivot = H[j, j]
+        for l in range(j):
+            pivot -= H[j, l] * H[j, l]
+        pivot = math.sqrt(max(pivot, MIN_PIVOT))
+        H[j, j] = pivot
+        for i in range(j + 1, size):
+            x = H[i, j]
+            for l in range(j):
+                x -= H[i, l] * H[j, l]
+            H[i, j] = x / pivot
+    for i in range(size):
+        x = g[i]
+        for l in range(i):
+            x -= H[i, l] * g[l]
+        g[i] = x / H[i, i]
+    for i in range(size - 1, -1, -1):
+        x = g[i]
+        for l in range(i + 1, size):
+            x -= H[l, i] * g[l]
+        g[i] = x / H[i, i]
+
+
+@inner
+def examine(rows, eps, reach, work):
+    """Whether { a : |a| <= reach, |u_+| <= eps, half-spaces } is empty, by Newton steps on a penalty.
+
+    above and below weigh u^2 on either side of 0: 1 and 0 for a row of |u_+|, PENALTY on the wrong side of a
+    half-space. With w = u_+ over the rows of weight 1 and multipliers PENALTY |u| of violated half-spaces at
+    any point a, every point a* of the set has
+
+        |w| eps >= w'u* - sum of multipliers * (u* on the right side >= 0) >= F(a) + g'(a* - a),
+
+    where F is the sum of weight * u^2 at a and 2 g its slope. So the set is empty if F - |g| (|a| + reach) >
+    |w| eps. Rows that are left out only make the set larger; those that are on at a point found are added.
+    """
+    k, n = rows.Xt.shape
+    a, g, H, u, du, u_all = work.a, work.g, work.H, work.u, work.du, work.u_all
+    X, Xt, above, below = work.X, work.Xt, work.above, work.below
+    tol = POINT_TOL * eps
+    m = 0
+    for _ in range(MAX_NEWTON):
+        if work.n_used[0] > m:
+            m = work.n_used[0]
+            for e in range(m):
+                u[e] = work.offset[e]
+            for l in range(k):
+                for e in range(m):
+                    u[e] += Xt[l, e] * a[l]
+        work.work[0] += m
+        for l in range(k):
+            g[l] = 0.0
+            for j in range(l + 1):
+                H[l, j] = 0.0
+        total, squares, violation, size = 0.0, 0.0, 0.0, 0.0
+        for e in range(m):
+            x = u[e]
+            weight = above[e] if x > 0.0 else below[e]
+            if weight == 0.0:
+                continue
+            total += weight * x * x
+            length = 0.0
+            if weight == 1.0:
+                squares += x * x
+            else:
+                violation = max(violation, abs(x))
+            for l in range(k):
+                z = weight * X[e, l]
+                length += X[e, l] * X[e, l]
+                g[l] += z * x
+                for j in range(l + 1):
+                    H[l, j] += z * X[e, j]
+            size += weight * abs(x) * (abs(work.offset[e]) + math.sqrt(length))
+        slope, far, trace = 0.0, 0.0, 0.0
+        for l in range(k):
+            slope += g[l] * g[l]
+            far += a[l] * a[l]
+            trace += H[l, l]
+        slope, far, norm = math.sqrt(slope), math.sqrt(far) + reach, math.sqrt(squares)
+        if total - slope * far - SUM_TOL * size * (1.0 + far) > norm * eps * (1.0 + SUM_TOL):
+            return EMPTY
+        if norm <= eps and violation <= tol:
+            # Do the rows that are not used agree?
+            work.work[0] += n
+            for i in range(n):
+                u_all[i] = rows.offset[i]
+            for l in range(k):
+                for i in range(n):
+                    u_all[i] += rows.Xt[l, i] * a[l]
+            squares = 0.0
+            for i in range(n):
+                if u_all[i] > 0.0:
+                    squares += u_all[i] * u_all[i]
+            if squares <= eps * eps * (1.0 + POINT_TOL):
+                return MET
+            before = work.n_used[0]
+            for i in range(n):
+                if u_all[i] > 0.0 and not work.is_used[i]:
+                    use_row(rows, i, 1.0, 0.0, work)
+            if work.n_used[0] == before:
+                return OPEN
+            continue
+        if slope <= FLAT_TOL * (1.0 + trace):
+            return OPEN
+        for l in range(k):
+            H[l, l] += REGULARISATION * trace + MIN_REGULARISATION
+        solve(H, g, k)
+        for e in range(m):
+            du[e] = 0.0
+        for l in range(k):
+            for e in range(m):
+                du[e] -= Xt[l, e] * g[l]
+        step = 1.0
+        for _line in range(MAX_LINE_STEPS):
+            first, second = 0.0, 0.0
+            for e in range(m):
+                x = u[e] + step * du[e]
+                weight = above[e] if x > 0.0 else below[e]
+                first += weight * x * du[e]
+                second += weight * du[e] * du[e]
+            if abs(first) <= LINE_TOL * second * step:
+                break
+            step = min(max(step - first / second, MIN_STEP), MAX_STEP)
+        for e in range(m):
+            u[e] += step * du[e]
+        for l in range(k):
+            a[l] -= step * g[l]
+    return OPEN
+
+
+@compiled
+def is_empty(rows: ScaleRows, is_face: Mask, eps: float, reach: float, work: ScaleWork) -> bool:
+    """Whether no a with |a| <= reach has |u_+| <= eps over all rows but faces, and u <= 0 at these."""
+    rows, work = ScaleRows(*rows), ScaleWork(*work)
+    work.n_used[0] = 0
+    for i in range(len(is_face)):
+        work.is_used[i] = False
+        use_row(rows, i, PENALTY if is_face[i] else 1.0, 0.0, work)
+    for l in range(len(work.a)):
+        work.a[l] = 0.0
+    return examine(rows, eps, reach, work) == EMPTY
+
+
+@inner
+def sum_mass(rows, bits):
+    """Mass of the samples whose bits are set."""
+    total = 0.0
+    for e in range(len(rows.mass)):
+        if has(bits, e):
+            total += rows.mass[e]
+    return total
+
+
+@inner
+def is_subset(bits, others):
+    """Whether all bits are among the others."""
+    for word in range(len(bits)):
+        if bits[word] & ~others[word]:
+            return False
+    return True
+
+
+@inner
+def is_disjoint(bits, others):
+    """Whether no bit is among the others."""
+    for word in range(len(bits)):
+        if bits[word] & others[word]:
+            return False
+    return True
+
+
+@inner
+def keep_point(rows, eps, need, nogoods, points, work):
+    """Remember the point of the last problem. Returns its line if its samples weigh enough for a better one.
+
+    Where a nogood has no sample that is on, they do not matter, and the line is -1 as well.
+    """
+    line = points.count[0] % len(points.points)
+    points.count[0] += 1
+    points.weakly_on[line] = 0
+    points.on[line] = 0
+    points.points[line] = work.a
+    tol, total = POINT_TOL * eps, 0.0
+    for e in range(len(rows.mass)):
+        if work.u_all[e] >= -tol:
+            put(points.weakly_on[line], e)
+            if work.u_all[e] > tol:
+                put(points.on[line], e)
+                total += rows.mass[e]
+    if total < need:
+        return -1
+    for e in range(len(nogoods)):
+        if is_disjoint(nogoods[e], points.on[line]):
+            return -1
+    return line
+
+
+@inner
+def add_possible(rows, off, bits, work):
+    """Add samples to those that can be on; returns the mass that this adds."""
+    added = 0.0
+    for word in range(len(off)):
+        new = bits[word] & ~off[word] & ~work.can[word]
+        if new:
+            work.can[word] |= new
+            for e in range(BITS * word, min(BITS * (word + 1), len(rows.mass))):
+                if (new >> (e % BITS)) & 1:
+                    added += rows.mass[e]
+    return added
+
+
+@inner
+def weigh_rows(rows, nodes, top, work):
+    """Set the half-spaces of a node."""
+    for e in range(work.n_used[0]):
+        work.above[e] = 1.0
+        work.below[e] = 0.0
+    for e in range(len(rows.mass)):
+        if has(nodes.on[top], e):
+            use_row(rows, e, 1.0, PENALTY, work)
+        elif has(nodes.chosen_off[top], e):
+            use_row(rows, e, PENALTY, 0.0, work)
+
+
+@inner
+def test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
+    """Whether sample j can be on in a node; if not, it is off from now on.
+
+    Returns what is known, the mass that is found possible, and the line of a point that weighs enough.
+    """
+    use_row(rows, j, 1.0, PENALTY, work)
+    work.a[:] = nodes.points[top]
+    state = examine(rows, eps, reach, work)
+    use_row(rows, j, 1.0, 0.0, work)
+    if state == EMPTY:
+        put(nodes.off[top], j)
+        return state, 0.0, -1
+    line, added = -1, 0.0
+    if state == MET:
+        line = keep_point(rows, eps, need, nogoods, points, work)
+        last = (points.count[0] - 1) % len(points.points)
+        added = add_possible(rows, nodes.off[top], points.weakly_on[last], work)
+    if not has(work.can, j):
+        put(work.can, j)
+        added += rows.mass[j]
+    return state, added, line
+
+
+@compiled
+def search_nodes(
+    rows: ScaleRows,
+    eps: float,
+    reach: float,
+    need: float,
+    nogoods: BitSets,
+    budget: int,
+    nodes: ScaleNodes,
+    points: ScalePoints,
+    work: ScaleWork,
+) -> tuple[int, int]:
+    """Depth first over the signs of heavy samples. Returns how it ended, and the line of a point or -1.
+
+    need: the mass of samples on that a better solution has at least. nogoods: one set of samples per line that
+    are not all off in any better solution.
+    """
+    rows, nodes = ScaleRows(*rows), ScaleNodes(*nodes)
+    points, work = ScalePoints(*points), ScaleWork(*work)
+    n_positive = len(rows.mass)
+    while nodes.height[0] > 0:
+        if work.work[0] >= budget:
+            return PAUSED, -1
+        top = nodes.height[0] - 1
+        off = nodes.off[top]
+        mass = 0.0
+        for e in range(n_positive):
+            if not has(off, e):
+                mass += rows.mass[e]
+        closed = mass < need
+        for e in range(len(nogoods)):
+            closed = closed or is_subset(nogoods[e], off)
+        if closed:
+            nodes.height[0] -= 1
+            continue
+        # What is known to be possible, from points met before.
+        work.can[:] = nodes.on[top]
+        possible = sum_mass(rows, work.can)
+        is_met = False
+        for line in range(min(points.count[0], len(points.points))):
+            if is_subset(nodes.on[top], points.weakly_on[line]) and is_disjoint(
+                nodes.chosen_off[top], points.on[line]
+            ):
+                possible += add_possible(rows, off, points.weakly_on[line], work)
+                if not is_met:
+                    nodes.points[top] = points.points[line]
+                is_met = True
+        work.work[0] += len(points.points)
+        weigh_rows(rows, nodes, top, work)
+        if not is_met:
+            work.a[:] = nodes.points[top]
+            state = examine(rows, eps, reach, work)
+            if state == EMPTY:
+                nodes.height[0] -= 1
+                continue
+            nodes.points[top] = work.a
+            if state == MET:
+                line = keep_point(rows, eps, need, nogoods, points, work)
+                if line >= 0:
+                    return MASSIVE, line
+                line = (points.count[0] - 1) % len(points.points)
+                possible += add_possible(rows, off, points.weakly_on[line], work)
+        # Samples that cannot be on are off. Tests end where too many can.
+        for j in range(n_positive):
+            if possible >= need or mass < need:
+                break
+            if has(off, j) or has(work.can, j):
+                continue
+            state, added, line = test_sample(
+                rows, top, j, eps, reach, need, nogoods, nodes, points, work
+            )
+            if line >= 0:
+                return MASSIVE, line
+            possible += added
+            if state == EMPTY:
+                mass -= rows.mass[j]
+        closed = mass < need
+        for e in range(len(nogoods)):
+            if closed:
+                break
+            for j in range(n_positive):
+                if not is_disjoint(nogoods[e], work.can):
+                    break
+                if has(nogoods[e], j) and not has(off, j):
+                    state, added, line = test_sample(
+                        rows, top, j, eps, reach, need, nogoods, nodes, points, work
+                    )
+                    if line >= 0:
+                        return MASSIVE, line
+            closed = is_subset(nogoods[e], off)
+        if closed:
+            nodes.height[0] -= 1
+            continue
+        heaviest = -1
+        for j in range(n_positive):
+            if not has(off, j) and not has(nodes.on[top], j):
+                heaviest = j
+                break
+        if heaviest < 0 or top + 2 > len(nodes.on):
+            return STUCK, -1
+        nodes.on[top + 1] = nodes.on[top]
+        nodes.off[top + 1] = off
+        nodes.chosen_off[top + 1] = nodes.chosen_off[top]
+        nodes.points[top + 1] = nodes.points[top]
+        put(nodes.on[top + 1], heaviest)
+        put(off, heaviest)
+        put(nodes.chosen_off[top], heaviest)
+        nodes.height[0] += 1
+    return DONE, -1
