@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import settings
 
+from rectifit.compiling import all_kernels
 from rectifit.surrogate import near_far, resident
 
 # Problems are random but the same in every run; compiling inside the first example is no reason to fail.
@@ -17,3 +18,11 @@ def engine(request, monkeypatch):
         monkeypatch.setattr(resident, "NEXT_NEAR_FACTOR", 1)
         return "near_far"
     return request.param
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_type_per_kernel():
+    """No kernel is compiled for other types than those of its annotations, which would take seconds."""
+    yield
+    for kernel in all_kernels():
+        assert set(kernel.function.signatures) <= {kernel.types}, kernel.name

@@ -3,6 +3,7 @@ import json
 import subprocess
 import sys
 from threading import Timer
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -10,14 +11,17 @@ import pytest
 from click.testing import CliRunner
 
 import rectifit
-from rectifit import cli, solve
+from rectifit import cli, precompile, solve
 from rectifit.cli import certifying, fitting, streaming
 from rectifit.cli.program import program
+from rectifit.compiling import kernel_of
 from rectifit.data import open_parquet
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.formatting import align, write_p
 from rectifit.model_file import read_model
+from rectifit.preparing import prepare
 from rectifit.solution import VerificationError
+from rectifit.surrogate.kernel import line_search
 
 
 def run(*arguments, **extra):
@@ -581,3 +585,20 @@ def test_several_files_say_what_is_missing_to_read_them(files, monkeypatch):
     result = run("fit", *files[1], "--target", "y")
     assert result.exit_code == 2
     assert "need pyarrow" in result.stderr
+
+
+def test_precompile_names_the_folder_of_the_cache(monkeypatch):
+    known = kernel_of(line_search)
+    prepare(line_search)
+    monkeypatch.setattr(precompile, "all_kernels", lambda: [known])
+    result = run("precompile")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.endswith(f"cached in {known.folder}\n")
+
+
+def test_precompile_fails_where_nothing_can_be_kept(monkeypatch):
+    lost = kernel_of(line_search)._replace(function=SimpleNamespace(__name__="lost", compile=lambda _: None))
+    monkeypatch.setattr(precompile, "all_kernels", lambda: [lost._replace(name="lost")])
+    result = run("precompile")
+    assert result.exit_code == 1
+    assert "NUMBA_CACHE_DIR" in result.stderr

@@ -57,6 +57,8 @@ def test_a_bar_without_a_known_end(monkeypatch):
 @pytest.mark.usefixtures("eager")
 @pytest.mark.parametrize(("verbose", "stream"), [(0, Terminal()), (1, io.StringIO())])
 def test_silent_without_wish_or_terminal(monkeypatch, verbose, stream):
+    # That code is compiled is shown on every terminal.
+    fit(0)
     monkeypatch.setattr(sys, "stderr", stream)
     fit(verbose)
     assert stream.getvalue() == ""

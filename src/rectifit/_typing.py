@@ -1,15 +1,24 @@
-"""Names for the arrays that go through the package."""
+"""Names for the arrays that go through the package.
+
+The number is that of dimensions. Type checkers ignore it, compiled code is compiled for it (see
+`compiling.py`).
+"""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Index", "Mask", "Matrix", "Selection", "Vector"]
+__all__ = ["Index", "Integers", "Mask", "Matrix", "Selection", "Stack", "Vector"]
 
-Vector = npt.NDArray[np.float64]
-Matrix = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+Vector = Annotated[npt.NDArray[np.float64], 1]
+Matrix = Annotated[npt.NDArray[np.float64], 2]
+# Matrices of one size.
+Stack = Annotated[npt.NDArray[np.float64], 3]
+Integers = Annotated[npt.NDArray[np.int64], 1]
+Mask = Annotated[npt.NDArray[np.bool_], 1]
 # Numbers of rows.
 Index = npt.NDArray[np.intp]
 # Rows, by a slice or by their numbers.

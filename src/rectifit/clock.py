@@ -1,12 +1,61 @@
-"""How long a search has run, and whether it must end; it can be sent to other processes."""
+"""How long a search has run, and whether it must end; it can be sent to other processes.
+
+All clocks of the process stand still while code is compiled: that happens once on a machine, whatever the
+search.
+"""
 
 from __future__ import annotations
 
 import time
-from threading import Event
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Lock
 from typing import Any
 
-__all__ = ["Clock"]
+__all__ = ["Clock", "now", "standing_still"]
+
+
+class _Time:
+    """Seconds that count."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._n_holding = 0
+        self._held_at = self._lost = 0.0
+
+    def now(self) -> float:
+        with self._lock:
+            return (self._held_at if self._n_holding else time.perf_counter()) - self._lost
+
+    def hold(self) -> None:
+        with self._lock:
+            if self._n_holding == 0:
+                self._held_at = time.perf_counter()
+            self._n_holding += 1
+
+    def release(self) -> None:
+        with self._lock:
+            self._n_holding -= 1
+            if self._n_holding == 0:
+                self._lost += time.perf_counter() - self._held_at
+
+
+_time = _Time()
+
+
+def now() -> float:
+    """Seconds since some moment, without those in which all clocks stood still."""
+    return _time.now()
+
+
+@contextmanager
+def standing_still() -> Iterator[None]:
+    """Let all clocks stand still meanwhile."""
+    _time.hold()
+    try:
+        yield
+    finally:
+        _time.release()
 
 
 class Clock:
@@ -18,7 +67,7 @@ class Clock:
     """
 
     def __init__(self, time_limit: float | None = None) -> None:
-        self._began = time.perf_counter()
+        self._began = now()
         self._deadline = None if time_limit is None else self._began + time_limit
         # Set when the search has ended, for work that still runs on other threads.
         self.abandoned = Event()
@@ -26,11 +75,11 @@ class Clock:
     @property
     def seconds(self) -> float:
         """Seconds since the beginning."""
-        return time.perf_counter() - self._began
+        return now() - self._began
 
     def is_late(self) -> bool:
         """Whether the time is up."""
-        return self._deadline is not None and time.perf_counter() >= self._deadline
+        return self._deadline is not None and now() >= self._deadline
 
     def is_over(self) -> bool:
         """Whether the time is up, or the search has ended."""
@@ -38,12 +87,12 @@ class Clock:
 
     def __getstate__(self) -> dict[str, Any]:
         # Clocks of two machines differ: what travels is the time that is left.
-        now = time.perf_counter()
-        left = None if self._deadline is None else self._deadline - now
-        return {"seconds": now - self._began, "left": left}
+        at = now()
+        left = None if self._deadline is None else self._deadline - at
+        return {"seconds": at - self._began, "left": left}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        now = time.perf_counter()
-        self._began = now - state["seconds"]
-        self._deadline = None if state["left"] is None else now + state["left"]
+        at = now()
+        self._began = at - state["seconds"]
+        self._deadline = None if state["left"] is None else at + state["left"]
         self.abandoned = Event()

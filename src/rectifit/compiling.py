@@ -1,23 +1,35 @@
 """Decorators of compiled code, and a cache on disk that cannot be stale.
 
+A function that Python calls is a kernel. Its parameters are annotated, and it is compiled for these types
+alone, so that it can be compiled before there are data: a record (a NamedTuple) stands for the plain tuple of
+its fields, an array for a contiguous one that can be written to. The names of arrays in `_typing.py` have the
+number of dimensions.
+
 numba's cache of a function depends on the file of that function alone, while helpers and constants from other
-files are compiled into it. Here a digest of all sources that may be compiled in is a part of the function's
-qualified name, and so of the names of its cache files: after any change of these sources numba finds no file
-and compiles again.
+files are compiled into it. Here a digest of all sources that may be compiled in, of numba's version and of
+the processor is a part of the function's qualified name, and so of the names of its cache files: after any
+change numba finds no file and compiles again.
 """
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numba
+import numpy as np
+from llvmlite import binding
 from numba.extending import register_jitable
 
-__all__ = ["SOURCES", "compiled", "inlined", "inner", "is_cached", "shared"]
+from rectifit.numba_internals import HELPER_PIPELINE, KernelCache
+
+__all__ = ["SOURCES", "Kernel", "all_kernels", "compiled", "inner", "kernel_of", "shared"]
 
 # All modules with compiled code, and all modules of this package that these import.
 SOURCES = (
@@ -28,6 +40,7 @@ SOURCES = (
     "certificate/records.py",
     "certificate/scale_kernel.py",
     "compiling.py",
+    "numba_internals.py",
     "pieces.py",
     "surrogate/kernel.py",
     "surrogate/records.py",
@@ -42,12 +55,55 @@ OPTIONS: dict[str, Any] = {
 }
 # Nothing but compiled code calls helpers, and nothing but Python other functions: wrappers would cost time.
 UNWRAPPED: dict[str, Any] = {"no_cfunc_wrapper": True}
-HELPER: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+HELPER: dict[str, Any] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True} | HELPER_PIPELINE
+
+SCALARS = {int: numba.types.int64, float: numba.types.float64, bool: numba.types.boolean}
+
+
+class Kernel(NamedTuple):
+    """A function that Python calls, and the types that it is compiled for."""
+
+    name: str
+    function: Any
+    types: tuple[Any, ...]
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it can run at once."""
+        # Where numba is switched off it is a plain function.
+        return not hasattr(self.function, "signatures") or bool(self.function.signatures)
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether it was compiled before, by this process or another."""
+        folder, name = self.folder, self.function.__name__
+        return folder is not None and any(folder.glob(f"*.{name}-{DIGEST}-*.nbc"))
+
+    @property
+    def folder(self) -> Path | None:
+        """Where it is cached, None if it cannot be."""
+        folder = self.function.stats.cache_path if hasattr(self.function, "stats") else None
+        return None if folder is None else Path(folder)
+
+    def load(self) -> None:
+        """Take it from the cache, or compile it."""
+        # Compiling makes hundreds of thousands of objects that live until it ends.
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
+            self.function.compile(self.types)
+        finally:
+            if was_enabled:
+                gc.enable()
+
+
+_kernels: dict[str, Kernel] = {}
 
 
 def _digest() -> str:
-    """Of the contents of all sources; empty where they are not there to be read, as in a frozen program."""
-    digest = hashlib.sha256()
+    """Of sources, numba and processor; empty where no sources can be read, as in a frozen program."""
+    machine = numba.__version__, binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    digest = hashlib.sha256("\n".join(machine).encode())
     for name in SOURCES:
         try:
             digest.update(files("rectifit").joinpath(name).read_bytes())
@@ -60,19 +116,21 @@ DIGEST = _digest()
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls, and cache it on disk."""
+    """Compile a function that Python calls, for the types of its annotations, and cache it on disk."""
+    name, types = f"{function.__module__}.{function.__name__}", _types_of(function)
     function.__qualname__ += f"-{DIGEST}"
-    return numba.njit(cache=True, **(OPTIONS | UNWRAPPED))(function)
+    dispatcher = numba.njit(**(OPTIONS | UNWRAPPED))(function)
+    if dispatcher is not function:
+        # Where there is no folder for a cache at all, every process compiles for itself.
+        with suppress(RuntimeError):
+            dispatcher._cache = KernelCache(function)
+    _kernels[name] = Kernel(name, dispatcher, types)
+    return dispatcher
 
 
 def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled code calls: it is cached inside its callers."""
     return numba.njit(**(OPTIONS | HELPER))(function)
-
-
-def inlined(function: Callable[..., Any]) -> Any:
-    """Compile a function as a part of its callers: with one or two of them, that takes less time."""
-    return numba.njit(inline="always", **(OPTIONS | HELPER))(function)
 
 
 def shared(*functions: Callable[..., Any]) -> None:
@@ -81,7 +139,34 @@ def shared(*functions: Callable[..., Any]) -> None:
         register_jitable(**OPTIONS)(function)
 
 
-def is_cached(function: Any) -> bool:
-    """Whether a function can run at once, because it was compiled before, in this process or another."""
-    name = function.py_func.__qualname__
-    return bool(function.signatures) or any(Path(function.stats.cache_path).glob(f"*.{name}-*.nbi"))
+def kernel_of(function: Any) -> Kernel:
+    """What is known of a function that Python calls."""
+    return _kernels[f"{function.__module__}.{function.__name__}"]
+
+
+def all_kernels() -> list[Kernel]:
+    """All kernels of the package."""
+    for source in SOURCES:
+        import_module("rectifit." + source.removesuffix(".py").replace("/", "."))
+    return list(_kernels.values())
+
+
+def _types_of(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """Types of the parameters, from their annotations."""
+    hints = get_type_hints(function, include_extras=True)
+    hints.pop("return", None)
+    n_parameters = function.__code__.co_argcount
+    if len(hints) < n_parameters:
+        raise TypeError(f"{function.__name__} is compiled for Python: all its parameters need annotations")
+    return tuple(_type_of(hint) for hint in hints.values())
+
+
+def _type_of(hint: Any) -> Any:
+    if hint in SCALARS:
+        return SCALARS[hint]
+    if get_origin(hint) is Annotated:
+        array, n_dimensions = get_args(hint)
+        dtype = get_args(get_args(array)[1])[0]
+        return numba.types.Array(numba.from_dtype(np.dtype(dtype)), n_dimensions, "C")
+    fields = get_args(hint) or tuple(get_type_hints(hint, include_extras=True).values())
+    return numba.types.Tuple([_type_of(field) for field in fields])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from typing import Any
@@ -15,11 +16,12 @@ DELAY = 0.5
 class Progress:
     """Shows what runs and how far it is. Silent with verbose=0, in pipes, and in the first half second.
 
-    A progress bar where rich is installed, otherwise one line that is written over.
+    A progress bar where rich is installed, otherwise one line that is written over. With `at_once` it begins
+    with the first update.
     """
 
-    def __init__(self, verbose: int) -> None:
-        self._shown_at = time.perf_counter()
+    def __init__(self, verbose: int, at_once: bool = False) -> None:
+        self._shown_at = -math.inf if at_once else time.perf_counter()
         self._on = verbose > 0 and sys.stderr.isatty()
         self._bar: Any = None
         self._task: Any = None

@@ -170,8 +170,12 @@ def search_effort(problem: Problem) -> Effort:
 
 def can_bound_cheaply(problem: Problem, objective: float) -> bool:
     """Whether a fit by "auto" gets a bound from a search."""
-    is_bounded = problem.n_samples * problem.n_features <= BOUNDED_ENTRIES
-    return is_bounded and objective <= BOUNDED_SHARE * problem.null_objective
+    return is_bounded(problem) and objective <= BOUNDED_SHARE * problem.null_objective
+
+
+def is_bounded(problem: Problem) -> bool:
+    """Whether data are small enough for that."""
+    return problem.n_samples * problem.n_features <= BOUNDED_ENTRIES
 
 
 def is_planar(n_samples: int, n_columns: int) -> bool:

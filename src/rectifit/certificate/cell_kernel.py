@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 
 from rectifit import bounds
+from rectifit._typing import Integers
 from rectifit.certificate.records import (
     BLOCK,
     CONVEX,
@@ -1024,7 +1027,17 @@ def pack(kind, packed):
 
 
 @compiled
-def expand(samples, cells, nodes, others, limits, nogoods, layout, work, found):
+def expand(
+    samples: Samples,
+    cells: Cells,
+    nodes: Integers,
+    others: Integers,
+    limits: tuple[float, float, float, int],
+    nogoods: Annotated[npt.NDArray[np.bool_], 2],
+    layout: Layout,
+    work: CellWork,
+    found: Found,
+) -> None:
     """Split cells in two and bound both parts, which take the places `nodes` and `others`.
 
     cells.state and cells.bound of these places are set; found has where the relaxation of each is least.

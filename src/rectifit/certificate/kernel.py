@@ -10,8 +10,9 @@ import math
 import numpy as np
 
 from rectifit import bounds, pieces
-from rectifit.certificate.records import CONVEX, FREE, OFF, ON
-from rectifit.compiling import compiled, inlined, inner, shared
+from rectifit._typing import Matrix, Vector
+from rectifit.certificate.records import CONVEX, FREE, OFF, ON, KernelRows, Region, Samples
+from rectifit.compiling import compiled, inner, shared
 from rectifit.tolerances import OFF_PENALTY
 
 __all__ = ["build", "support", "support_line"]
@@ -19,7 +20,7 @@ __all__ = ["build", "support", "support_line"]
 shared(pieces.conjugate, bounds.support_allowance)
 
 
-@inlined
+@inner
 def envelope(kind, y, lower, U, c, out):
     """One envelope (see envelope.py): out <- constant, slope, right, t, jump, left, a, has_chord."""
     square, one, finite = y * y, 1.0 + c, lower > -np.inf
@@ -59,7 +60,9 @@ def envelope(kind, y, lower, U, c, out):
 
 
 @compiled
-def build(samples, region, c, envelopes, piece_rows, slope):
+def build(
+    samples: Samples, region: Region, c: Vector, envelopes: Matrix, piece_rows: KernelRows, slope: Vector
+) -> tuple[int, float]:
     """Fill in envelopes and the kernel's rows; returns how many rows there are, and the constant.
 
     A sample that is ON is a whole quadratic. Other samples have a row for their right branch; those with a
@@ -124,7 +127,7 @@ def support_line(kinks, outcomes, u, slopes, constant, n_directions):
 
 
 @compiled
-def support(piece_rows, u, slopes, constant, totals):
+def support(piece_rows: KernelRows, u: Matrix, slopes: Matrix, constant: float, totals: Vector) -> None:
     """totals <- the sums of supporting functions, one per line of u and of slopes (see `support_line`)."""
     rows, _, kinks, outcomes = piece_rows
     for line in range(u.shape[0]):

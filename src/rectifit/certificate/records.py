@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rectifit._typing import Matrix, Vector
+from rectifit._typing import Integers, Mask, Matrix, Vector
 
 __all__ = [
     "CONVEX",
@@ -33,7 +33,12 @@ FREE = 1
 ON = 2
 OFF = 3
 
-Kinds = npt.NDArray[np.int8]
+# Small numbers, one per cell.
+Small = Annotated[npt.NDArray[np.int16], 1]
+
+Kinds = Annotated[npt.NDArray[np.int8], 1]
+# One set of bits per line.
+BitSets = Annotated[npt.NDArray[np.int64], 2]
 
 # Corners that a cell hands down to its parts, and those at work in one cell.
 KEPT_CORNERS = 12
@@ -109,14 +114,14 @@ class Cells(NamedTuple):
 
     low: Matrix
     high: Matrix
-    kinds: npt.NDArray[np.uint8]
-    corners: npt.NDArray[np.int32]
-    weights: npt.NDArray[np.float32]
-    n_corners: npt.NDArray[np.int16]
-    axis: npt.NDArray[np.int16]
-    sign: npt.NDArray[np.int16]
-    split: npt.NDArray[np.int16]
-    state: npt.NDArray[np.int16]
+    kinds: Annotated[npt.NDArray[np.uint8], 2]
+    corners: Annotated[npt.NDArray[np.int32], 2]
+    weights: Annotated[npt.NDArray[np.float32], 2]
+    n_corners: Small
+    axis: Small
+    sign: Small
+    split: Small
+    state: Small
     bound: Vector
 
     @classmethod
@@ -145,11 +150,11 @@ class Cells(NamedTuple):
 class Layout(NamedTuple):
     """Which coordinates of a cell are enumerated; one per thread."""
 
-    listed: npt.NDArray[np.bool_]
-    order: npt.NDArray[np.int64]
-    n_listed: npt.NDArray[np.int64]
-    n_first: npt.NDArray[np.int64]
-    rest_bits: npt.NDArray[np.int64]
+    listed: Mask
+    order: Integers
+    n_listed: Integers
+    n_first: Integers
+    rest_bits: Integers
     has_rest: bool
 
     @classmethod
@@ -166,21 +171,21 @@ class CellWork(NamedTuple):
 
     centre: Vector
     radius: Vector
-    index: npt.NDArray[np.int64]
+    index: Integers
     ZF: Matrix
     yF: Vector
     rest: Vector
     m: Vector
     mu: Vector
     step: Vector
-    below: npt.NDArray[np.bool_]
+    below: Mask
     ZU: Matrix
     u: Vector
     du: Vector
     nu: Vector
     kinks: Vector
     outcomes: Vector
-    state: npt.NDArray[np.int8]
+    state: Kinds
     V: Matrix
     H: Matrix
     VG: Matrix
@@ -189,8 +194,8 @@ class CellWork(NamedTuple):
     theta: Vector
     change: Vector
     own_prices: Vector
-    free: npt.NDArray[np.int64]
-    corners: npt.NDArray[np.int64]
+    free: Integers
+    corners: Integers
     prices: Vector
     first: Matrix
     second: Matrix
@@ -221,7 +226,7 @@ class Found(NamedTuple):
 
     points: Matrix
     losses: Vector
-    counts: npt.NDArray[np.int64]
+    counts: Annotated[npt.NDArray[np.int64], 2]
 
     @classmethod
     def empty(cls, size: int, n_columns: int) -> Found:
@@ -249,28 +254,28 @@ class ScaleRows(NamedTuple):
 class ScaleNodes(NamedTuple):
     """A stack of nodes: samples with y > 0 that are on, off, and off by a choice, as bits; and a point."""
 
-    on: npt.NDArray[np.int64]
-    off: npt.NDArray[np.int64]
-    chosen_off: npt.NDArray[np.int64]
+    on: BitSets
+    off: BitSets
+    chosen_off: BitSets
     points: Matrix
-    height: npt.NDArray[np.int64]
+    height: Integers
 
 
 class ScalePoints(NamedTuple):
     """Points met on the way, the oldest replaced first: bits of samples with u >= -tol and with u > tol."""
 
     points: Matrix
-    weakly_on: npt.NDArray[np.int64]
-    on: npt.NDArray[np.int64]
-    count: npt.NDArray[np.int64]
+    weakly_on: BitSets
+    on: BitSets
+    count: Integers
 
 
 class ScaleWork(NamedTuple):
     """Room for one feasibility problem: the rows it uses, gathered, and their penalties on either side of 0."""
 
-    used: npt.NDArray[np.int64]
-    is_used: npt.NDArray[np.bool_]
-    n_used: npt.NDArray[np.int64]
+    used: Integers
+    is_used: Mask
+    n_used: Integers
     offset: Vector
     X: Matrix
     Xt: Matrix
@@ -282,8 +287,8 @@ class ScaleWork(NamedTuple):
     H: Matrix
     g: Vector
     a: Vector
-    can: npt.NDArray[np.int64]
-    work: npt.NDArray[np.int64]
+    can: Integers
+    work: Integers
 
 
 def pack_kinds(kind: Kinds) -> npt.NDArray[np.uint8]:

@@ -131,15 +131,15 @@ class ScaleSearch:
                 if self._need <= 0.0 or self.samples.Z.shape[1] < 2 or not self._open_level(eps):
                     return True
             status, line = search_nodes(
-                self._rows,
+                tuple(self._rows),
                 eps / self._tau,
                 math.sqrt(self.samples.Z.shape[1]) / self._tau,
                 self._need,
                 self._nogoods,
                 budget,
-                self._nodes,
-                self._points,
-                self._work,
+                tuple(self._nodes),
+                tuple(self._points),
+                tuple(self._work),
             )
             if status == PAUSED:
                 return False
@@ -178,7 +178,7 @@ class ScaleSearch:
                     offset[n] -= tau
                     offset[n + 1 :] -= 1.0
                     rows = ScaleRows(offset, X, Xt, np.zeros(0))
-                    if is_empty(rows, is_face, eps, math.sqrt(q), room):
+                    if is_empty(tuple(rows), is_face, eps, math.sqrt(q), tuple(room)):
                         break
                     tau *= TAU_FACTOR
                     if tau < MIN_TAU:

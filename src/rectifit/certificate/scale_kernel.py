@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from rectifit.certificate.records import ScaleNodes, ScalePoints, ScaleRows, ScaleWork
+from rectifit._typing import Mask
+from rectifit.certificate.records import BitSets, ScaleNodes, ScalePoints, ScaleRows, ScaleWork
 from rectifit.compiling import compiled, inner
 from rectifit.tolerances import SUM_TOL
 
@@ -213,8 +214,9 @@ def examine(rows, eps, reach, work):
 
 
 @compiled
-def is_empty(rows, is_face, eps, reach, work):
+def is_empty(rows: ScaleRows, is_face: Mask, eps: float, reach: float, work: ScaleWork) -> bool:
     """Whether no a with |a| <= reach has |u_+| <= eps over all rows but faces, and u <= 0 at these."""
+    rows, work = ScaleRows(*rows), ScaleWork(*work)
     work.n_used[0] = 0
     for i in range(len(is_face)):
         work.is_used[i] = False
@@ -330,12 +332,24 @@ def test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
 
 
 @compiled
-def search_nodes(rows, eps, reach, need, nogoods, budget, nodes, points, work):
+def search_nodes(
+    rows: ScaleRows,
+    eps: float,
+    reach: float,
+    need: float,
+    nogoods: BitSets,
+    budget: int,
+    nodes: ScaleNodes,
+    points: ScalePoints,
+    work: ScaleWork,
+) -> tuple[int, int]:
     """Depth first over the signs of heavy samples. Returns how it ended, and the line of a point or -1.
 
     need: the mass of samples on that a better solution has at least. nogoods: one set of samples per line that
     are not all off in any better solution.
     """
+    rows, nodes = ScaleRows(*rows), ScaleNodes(*nodes)
+    points, work = ScalePoints(*points), ScaleWork(*work)
     n_positive = len(rows.mass)
     while nodes.height[0] > 0:
         if work.work[0] >= budget:

@@ -11,11 +11,14 @@ from __future__ import annotations
 from rectifit._typing import Vector
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.branching import SignSearch
+from rectifit.certificate.cell_kernel import expand
 from rectifit.certificate.cells import CellSearch
 from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import Kinds, Samples
+from rectifit.certificate.scale_kernel import is_empty, search_nodes
 from rectifit.certificate.tighten import has_intervals
 from rectifit.parallel import workers
+from rectifit.preparing import prepare
 
 __all__ = ["Search"]
 
@@ -74,6 +77,7 @@ class Search:
         if self._control.is_over():
             return False
         if not self._goes_by_signs(root):
+            prepare(expand, search_nodes, is_empty)
             self._part = CellSearch(
                 self._samples,
                 self._along,

@@ -12,6 +12,7 @@ from rectifit.cli.certifying import certify_command
 from rectifit.cli.comparing import compare_command
 from rectifit.cli.examples import demo, make
 from rectifit.cli.fitting import fit, predict
+from rectifit.cli.precompiling import precompile_command
 from rectifit.cli.reproducing import reproduce_command
 from rectifit.solution import VerificationError
 
@@ -76,5 +77,15 @@ def program(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-for command in (fit, predict, certify_command, compare_command, make, reproduce_command, demo):
+COMMANDS = (
+    fit,
+    predict,
+    certify_command,
+    compare_command,
+    make,
+    reproduce_command,
+    demo,
+    precompile_command,
+)
+for command in COMMANDS:
     program.add_command(command)

@@ -59,6 +59,11 @@ class Auto:
 
     def run(self, search: Search) -> Stop:
         """Find a solution, and a bound where that is cheap."""
+        if self.with_bound and search.engine.has_rows and routing.is_bounded(search.problem):
+            # Imported here: it loads the compiler. What is compiled together is compiled sooner.
+            from rectifit.methods.proving import prepare_bound
+
+            prepare_bound()
         stop = self._find(search)
         if self.with_bound and self._is_bounded_cheaply(search):
             # Imported here: it loads more of the compiler's work.

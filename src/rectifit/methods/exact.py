@@ -33,7 +33,9 @@ class Exact:
     def run(self, search: Search) -> Stop:
         """Search, and put incumbent, bound and proof into the search."""
         # Imported here: it loads the compiler.
-        from rectifit.methods.proving import prove
+        from rectifit.methods.proving import prepare_proof, prove
+
+        prepare_proof()
 
         if search.target_gap is None:
             search.target_gap = TARGET_GAP

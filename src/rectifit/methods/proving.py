@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
+from rectifit.certificate.cell_kernel import expand
 from rectifit.certificate.driver import Driver, Listener
+from rectifit.certificate.kernel import build, support
 from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
+from rectifit.certificate.scale_kernel import is_empty, search_nodes
 from rectifit.fit import Stop
 from rectifit.methods.search import Halt, Search
+from rectifit.preparing import prepare
 from rectifit.surrogate.engine import Minimum
+from rectifit.surrogate.kernel import evaluate_with_bound, minimise
 
-__all__ = ["bound_within", "prove"]
+__all__ = ["bound_within", "prepare_bound", "prepare_proof", "prove"]
+
+
+def prepare_bound() -> None:
+    """Make ready what a fit with a bound needs, all at once."""
+    prepare(minimise, evaluate_with_bound, build, support)
+
+
+def prepare_proof() -> None:
+    """Make ready what a proof needs, all at once."""
+    prepare(expand, minimise, search_nodes, is_empty, evaluate_with_bound, build, support)
 
 
 def prove(search: Search, box: float | None = None, memory_limit: int = MEMORY_LIMIT) -> Stop:
     """Prove down to the target gap, or as far as the time allows."""
+    prepare_proof()
     driver = _make_driver(search, box, memory_limit)
     status, closed = "interrupted", False
     try:
@@ -29,6 +45,7 @@ def prove(search: Search, box: float | None = None, memory_limit: int = MEMORY_L
 
 def bound_within(search: Search, work: int) -> None:
     """As good a bound as so much work allows, in samples times coefficients that are looked at."""
+    prepare_bound()
     driver = _make_driver(search, budget=work)
     try:
         driver.run()

@@ -7,6 +7,7 @@ import numpy as np
 from rectifit import pieces
 from rectifit._typing import Mask, Matrix, Vector
 from rectifit.bounds import fenchel_gap, repair_dual
+from rectifit.preparing import prepare
 from rectifit.surrogate import kernel
 from rectifit.surrogate.descent import descend
 from rectifit.surrogate.records import FLAT, QUADRATIC, Evaluated, Minima, PieceProblem, Source, WarmState
@@ -25,6 +26,7 @@ class CompiledEngine:
     batch = BATCH
 
     def __init__(self, rows: WorkingRows) -> None:
+        prepare(kernel.minimise, kernel.evaluate_with_bound)
         self.rows = rows
         n, q = rows.n_rows, rows.n_directions
         Z = rows.rows(slice(None))

@@ -28,7 +28,8 @@ import math
 import numpy as np
 
 from rectifit import bounds, pieces
-from rectifit.compiling import compiled, inlined, inner, shared
+from rectifit._typing import Integers, Matrix, Vector
+from rectifit.compiling import compiled, inner, shared
 from rectifit.surrogate.records import (
     FLAT,
     HELD,
@@ -37,6 +38,7 @@ from rectifit.surrogate.records import (
     Minima,
     PieceProblem,
     Source,
+    States,
     WarmState,
 )
 from rectifit.tolerances import (
@@ -175,7 +177,9 @@ def copy_row(Z, i, out, a):
         out[a, j] = Z[i, j]
 
 
-def find_step(when, who, m, a, b, u, du, y, state):
+def find_step(
+    when: Vector, who: Integers, m: int, a: float, b: float, u: Vector, du: Vector, y: Vector, state: States
+) -> tuple[float, int, int]:
     """Minimise along a ray. Returns (step, number of kinks passed, row to hold or -1).
 
     The slope starts as a + b t. Row who[e] meets its kink at t = when[e], for e < m, and leaves its
@@ -241,7 +245,7 @@ def gradient(Zt, slopes, slope0, B, delta, g):
         g[j] = slope0[j] + s + 2.0 * b
 
 
-@inlined
+@inner
 def find_direction(L, V, S, n_held, gap, g, d, lam):
     """d <- the way to the minimum over the current states; lam <- the slopes of the held rows there.
 
@@ -310,7 +314,7 @@ def release(y, c, held, n_held, lam, V, every, moves, to):
     return n_held
 
 
-@inlined
+@inner
 def classify(c, warm, trust, held, moves, to):
     """Find the rows that stay held, and those whose state does not agree with their side of the kink.
 
@@ -329,7 +333,7 @@ def classify(c, warm, trust, held, moves, to):
     return n_held, n_moves
 
 
-@inlined
+@inner
 def move_rows(problem, warm, moves, to, n_moves, g):
     """Give rows their new states and update Gram matrix and gradient. Returns whether the former changed."""
     Z, y, u, state, changed = problem.Z, problem.y, warm.u, warm.state, False
@@ -344,7 +348,7 @@ def move_rows(problem, warm, moves, to, n_moves, g):
     return changed
 
 
-@inlined
+@inner
 def factor_gram(problem, warm, L):
     """Factor the Gram matrix; where most of it was subtracted again and digits are lost, build it anew."""
     G, largest, q = warm.gram, warm.largest, warm.delta.shape[0]
@@ -363,7 +367,7 @@ def factor_gram(problem, warm, L):
     factor(G, L, q)
 
 
-@inlined
+@inner
 def write_slopes(y, c, warm, held, n_held, lam, slopes):
     """slopes <- a subgradient of every piece, feasible whether or not the minimum was reached."""
     for i in range(slopes.shape[0]):
@@ -376,7 +380,16 @@ def write_slopes(y, c, warm, held, n_held, lam, slopes):
 
 
 @compiled
-def minimise(problem, kinks, max_steps, trust, restart, first, warm, minima):
+def minimise(
+    problem: PieceProblem,
+    kinks: Matrix,
+    max_steps: int,
+    trust: bool,
+    restart: bool,
+    first: WarmState,
+    warm: WarmState,
+    minima: Minima,
+) -> int:
     """Solve one problem per line of `kinks` and of the slopes of the background.
 
     Where one of the two has a single line, it is that of all problems. Each minimisation begins where the one
@@ -497,7 +510,7 @@ def minimise(problem, kinks, max_steps, trust, restart, first, warm, minima):
     return n_converged
 
 
-@inlined
+@inner
 def weigh_residual(L, rho):
     """rho <- v = G^-1 rho from the factor of G. Returns the decrement rho'v / 4 and the remainder."""
     q = rho.shape[0]
@@ -508,7 +521,9 @@ def weigh_residual(L, rho):
 
 
 @compiled
-def evaluate_with_bound(problem, kinks, source, minima, evaluated):
+def evaluate_with_bound(
+    problem: PieceProblem, kinks: Matrix, source: Source, minima: Minima, evaluated: Evaluated
+) -> int:
     """Evaluate solutions of `minimise` (without a background slope) from the data, one line each.
 
     The slopes are checked by lambda_i >= |z_i||v| (see bounds.py). Returns how many lines are infeasible.

@@ -120,7 +120,11 @@ def step_from(view: View, last: ModelStep | None = None, fine: float = 0.0) -> M
 def _exact_step(view: View, near: Near, last: ModelStep | None, fine: float) -> ModelStep:
     """Minimise far quadratic plus near pieces."""
     # Imported here: the compiler takes longer to load than everything else together.
+    from rectifit.preparing import prepare
     from rectifit.surrogate.descent import descend
+    from rectifit.surrogate.kernel import minimise
+
+    prepare(minimise)
 
     Z, v, u = near
     kink = pieces.inactive_kink(v)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rectifit._typing import Mask, Matrix, Vector
+from rectifit._typing import Integers, Mask, Matrix, Stack, Vector
 
 __all__ = [
     "FLAT",
@@ -26,7 +26,7 @@ FLAT = 0
 QUADRATIC = 1
 HELD = 2
 
-States = npt.NDArray[np.int8]
+States = Annotated[npt.NDArray[np.int8], 1]
 
 
 class PieceProblem(NamedTuple):
@@ -84,10 +84,10 @@ class Minima(NamedTuple):
     """
 
     deltas: Matrix
-    states: States
+    states: Annotated[npt.NDArray[np.int8], 2]
     slopes: Matrix
-    factors: Matrix
-    steps: npt.NDArray[np.int64]
+    factors: Stack
+    steps: Integers
     converged: Mask
 
 

@@ -81,7 +81,10 @@ class ResidentReader:
     def share_of_step(self, start: tuple[View, ModelStep], end: tuple[View, ModelStep]) -> float:
         """Where the surrogate is least on the way: an exact line search, as u is known at both ends."""
         # Imported here: the compiler takes longer to load than everything else together.
+        from rectifit.preparing import prepare
         from rectifit.surrogate.kernel import line_search
+
+        prepare(line_search)
 
         (first, last), y = (start[0], end[0]), self.rows.y
         assert isinstance(first, RowView)
