@@ -239,16 +239,23 @@ class ScaleNodes(NamedTuple):
 
 
 class ScalePoints(NamedTuple):
-    """Points met on the way, the oldest replaced first: bits of samples with u >= -tol and with u > tol."""
+    """Points met on the way, the oldest replaced first: bits of samples with u >= -tol and with u > tol.
+
+    is_inside says which lie in the node that is searched.
+    """
 
     points: Matrix
     weakly_on: npt.NDArray[np.int64]
     on: npt.NDArray[np.int64]
+    is_inside: npt.NDArray[np.bool_]
     count: npt.NDArray[np.int64]
 
 
 class ScaleWork(NamedTuple):
-    """Room for one feasibility problem: the rows it uses, gathered, and their penalties on either side of 0."""
+    """Room for one feasibility problem: the rows it uses, gathered, and their penalties on either side of 0.
+
+    last_step: when a row had a weight the last time; counts: samples looked at, and steps.
+    """
 
     used: npt.NDArray[np.int64]
     is_used: npt.NDArray[np.bool_]
@@ -265,4 +272,5 @@ class ScaleWork(NamedTuple):
     g: Vector
     a: Vector
     can: npt.NDArray[np.int64]
-    work: npt.NDArray[np.int64]
+    last_step: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]

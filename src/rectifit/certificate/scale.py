@@ -50,7 +50,7 @@ __all__ = ["ScaleSearch"]
 LEVELS = (1 / 1000, 1 / 300, 1 / 100, 1 / 50, 1 / 30, 1 / 20, 1 / 15, 1 / 10, 1 / 7, 1 / 5, 1 / 3)
 # The first tau to be tried, the factor from one to the next, and the least.
 FIRST_TAU = 1.0
-TAU_FACTOR = 0.8
+TAU_FACTOR = 0.97
 MIN_TAU = 0.01
 # Samples that may be on by choice at the same time, and points that are remembered.
 MAX_ON = 255
@@ -98,6 +98,7 @@ class ScaleSearch:
             np.zeros((MAX_POINTS, q - 1)),
             np.zeros((MAX_POINTS, n_words), np.int64),
             np.zeros((MAX_POINTS, n_words), np.int64),
+            np.zeros(MAX_POINTS, np.bool_),
             np.zeros(1, np.int64),
         )
         self._work = _room(n, q - 1, n_words)
@@ -106,7 +107,7 @@ class ScaleSearch:
     @property
     def work(self) -> int:
         """Samples looked at so far, once per step of a feasibility problem."""
-        return int(self._work.work[0])
+        return int(self._work.counts[0])
 
     @property
     def _need(self) -> float:
@@ -183,7 +184,7 @@ class ScaleSearch:
                     tau *= TAU_FACTOR
                     if tau < MIN_TAU:
                         return None
-        self._work.work[0] += room.work[0]
+        self._work.counts[0] += room.counts[0]
         return tau
 
     def _add_face(self, bits: npt.NDArray[np.int64]) -> bool:
@@ -219,7 +220,8 @@ def _room(n: int, size: int, n_words: int) -> ScaleWork:
         np.zeros(size),
         np.zeros(size),
         np.zeros(n_words, np.int64),
-        np.zeros(1, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(2, np.int64),
     )
 
 
