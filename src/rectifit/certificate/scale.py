@@ -41,7 +41,7 @@ from rectifit.certificate.records import (
     ScaleRows,
     ScaleWork,
 )
-from rectifit.certificate.scale_kernel import BITS, DONE, MASSIVE, PAUSED, is_empty, search_nodes
+from rectifit.certificate.scale_kernel import BITS, DONE, PAUSED, STUCK, is_empty, search_nodes
 from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL, SUM_TOL
 
 __all__ = ["ScaleSearch"]
@@ -147,7 +147,7 @@ class ScaleSearch:
             if status == DONE:
                 self.proved, self._is_open = eps, False
                 self._level += 1
-            elif status != MASSIVE or not self._add_face(self._points.weakly_on[line]):
+            elif status == STUCK or not self._can_exclude(line):
                 return True
         return True
 
@@ -187,24 +187,32 @@ class ScaleSearch:
         self._work.counts[0] += room.counts[0]
         return tau
 
-    def _add_face(self, bits: npt.NDArray[np.int64]) -> bool:
-        """Whether the face spanned by these samples is closed, and is a nogood from now on."""
+    def _can_exclude(self, line: int) -> bool:
+        """Whether the search may go on after a point whose samples, on or nearly so, weigh enough.
+
+        If they span a face that is closed, it is a nogood from now on. Otherwise the search is without hope
+        if those that are clearly on weigh enough.
+        """
+        on, weakly_on = (
+            _unpack(bits[line], self._n_positive) for bits in (self._points.on, self._points.weakly_on)
+        )
+        positive = self._order[: self._n_positive]
+        inside = _flat(self.samples.Z, positive[weakly_on])
+        if inside is not None and self._is_closed(inside):
+            self._nogoods = np.vstack([self._nogoods, _pack(~inside[positive])])
+            return True
+        return float(self._rows.mass[on].sum()) < self._need
+
+    def _is_closed(self, inside: Mask) -> bool:
+        """Whether the face of these samples holds nothing below the cutoff."""
         if self._close_face is None:
-            return False
-        on = self._order[: self._n_positive][_unpack(bits, self._n_positive)]
-        inside = _flat(self.samples.Z, on)
-        if inside is None:
             return False
         key = np.packbits(inside).tobytes()
         if key not in self._faces:
             kind = first_kinds(self.samples.y)
             kind[~inside] = OFF
             self._faces[key] = self._close_face(kind)
-            if self._faces[key]:
-                outside = ~inside[self._order[: self._n_positive]]
-                self._nogoods = np.vstack([self._nogoods, _pack(outside)])
-            return self._faces[key]
-        return False
+        return self._faces[key]
 
 
 def _room(n: int, size: int, n_words: int) -> ScaleWork:

@@ -287,9 +287,9 @@ def keep_point(rows, eps, need, nogoods, points, work):
     for e in range(len(rows.mass)):
         if work.u_all[e] >= -tol:
             put(points.weakly_on[line], e)
+            total += rows.mass[e]
             if work.u_all[e] > tol:
                 put(points.on[line], e)
-                total += rows.mass[e]
     if total < need:
         return -1
     for e in range(len(nogoods)):
@@ -380,24 +380,31 @@ def test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
 
 
 @inner
-def choose(rows, top, nodes, points):
-    """The sample to decide next: heavy, and rarely on at the points of the node; -1 if there is none."""
-    n_points, n_inside = min(points.count[0], len(points.points)), 0
+def choose(rows, top, nogoods, nodes, points):
+    """The sample to decide next: heavy, and rarely on at the points of the node; -1 if there is none.
+
+    If no sample of a nogood is on yet, one of them is: first those that are on most often.
+    """
+    n_points, n_inside, nogood = min(points.count[0], len(points.points)), 0, -1
     for line in range(n_points):
         n_inside += points.is_inside[line]
+    for e in range(len(nogoods)):
+        if nogood < 0 and is_disjoint(nogoods[e], nodes.on[top]):
+            nogood = e
     best, chosen = 0.0, -1
     for j in range(len(rows.mass)):
-        if has(nodes.off[top], j) or has(nodes.on[top], j):
+        if has(nodes.off[top], j) or has(nodes.on[top], j) or (nogood >= 0 and not has(nogoods[nogood], j)):
             continue
-        if chosen >= 0 and rows.mass[j] * (1.0 + MIN_RARITY) ** RARITY_POWER <= best:
+        if nogood < 0 and chosen >= 0 and rows.mass[j] * (1.0 + MIN_RARITY) ** RARITY_POWER <= best:
             break
         count = 0
         for line in range(n_points):
             if points.is_inside[line] and has(points.weakly_on[line], j):
                 count += 1
         rarity = 1.0 + MIN_RARITY - count / max(n_inside, 1)
-        if rows.mass[j] * rarity**RARITY_POWER > best or chosen < 0:
-            best, chosen = rows.mass[j] * rarity**RARITY_POWER, j
+        score = rows.mass[j] * rarity**RARITY_POWER if nogood < 0 else float(count)
+        if score > best or chosen < 0:
+            best, chosen = score, j
     return chosen
 
 
@@ -483,7 +490,7 @@ def search_nodes(rows, eps, reach, need, nogoods, budget, nodes, points, work):
         if closed:
             nodes.height[0] -= 1
             continue
-        chosen = choose(rows, top, nodes, points)
+        chosen = choose(rows, top, nogoods, nodes, points)
         if chosen < 0 or top + 2 > len(nodes.on):
             return STUCK, -1
         nodes.on[top + 1] = nodes.on[top]
