@@ -52,6 +52,9 @@ LEVELS = (1 / 1000, 1 / 300, 1 / 100, 1 / 50, 1 / 30, 1 / 20, 1 / 15, 1 / 10, 1 
 FIRST_TAU = 1.0
 TAU_FACTOR = 0.97
 MIN_TAU = 0.01
+# Turns of t towards directions with a small tau, and the eps for which that is done.
+CHART_TURNS = 6
+CHART_LEVEL = 1 / 100
 # Samples that may be on by choice at the same time, and points that are remembered.
 MAX_ON = 255
 MAX_POINTS = 512
@@ -79,14 +82,6 @@ class ScaleSearch:
         mass = np.square(np.maximum(y, 0.0))
         self._order = np.argsort(-mass, kind="stable")
         self._n_positive = int(np.count_nonzero(mass))
-        t = -samples.Z.sum(axis=0)
-        length = float(np.linalg.norm(t))
-        self._t = t / length if length > 0.0 else np.eye(q)[0]
-        basis = np.linalg.qr(np.column_stack([self._t, np.eye(q)]))[0]
-        rows = samples.Z[self._order]
-        X = np.ascontiguousarray(rows @ basis[:, 1:])
-        masses = mass[self._order[: self._n_positive]]
-        self._rows = ScaleRows(rows @ self._t, X, np.ascontiguousarray(X.T), masses)
         n_words = -(-self._n_positive // BITS)
         self._nogoods = np.zeros((0, n_words), np.int64)
         self._nodes = ScaleNodes(
@@ -102,6 +97,9 @@ class ScaleSearch:
             np.zeros(1, np.int64),
         )
         self._work = _room(n, q - 1, n_words)
+        self._mass = mass[self._order[: self._n_positive]]
+        self._rows: ScaleRows | None = None
+        self._t = np.zeros(q)
         self._tau = FIRST_TAU
 
     @property
@@ -153,39 +151,60 @@ class ScaleSearch:
 
     def _open_level(self, eps: float) -> bool:
         """Find tau for eps, and begin with the set of all directions. Returns False if there is none."""
-        tau = self._find_tau(eps)
-        if tau is None:
+        if self._rows is None:
+            self._rows = self._choose_chart()
+        self._tau = self._find_tau(self._t, eps, self._tau)[0]
+        if self._tau == 0.0:
             return False
-        self._tau, self._is_open = tau, True
+        self._is_open = True
         for array in (self._nodes.on, self._nodes.off, self._nodes.chosen_off, self._nodes.points):
             array[0] = 0
         self._nodes.height[0] = 1
         return True
 
-    def _find_tau(self, eps: float) -> float | None:
-        """Such that t'd >= tau wherever |d| = 1 and |(Zd)_+| <= eps, |d| the largest coordinate."""
-        Z, t, tau = self.samples.Z, self._t, self._tau
+    def _choose_chart(self) -> ScaleRows:
+        """Find t with a large tau: it is turned towards the directions with the least t'd."""
+        Z = self.samples.Z
+        t, best = -Z.sum(axis=0), -1.0
+        for turn in range(CHART_TURNS):
+            length = float(np.linalg.norm(t))
+            t = t / length if length > 0.0 else np.eye(Z.shape[1])[0]
+            tau, worst = self._find_tau(t, CHART_LEVEL, FIRST_TAU)
+            if tau > best:
+                best, self._t = tau, t
+            if worst is None:
+                break
+            t = t + (worst / np.linalg.norm(worst) - t) / (turn + 2.0)
+        basis = np.linalg.qr(np.column_stack([self._t, np.eye(Z.shape[1])]))[0][:, 1:]
+        X = np.ascontiguousarray(Z[self._order] @ basis)
+        return ScaleRows(Z[self._order] @ self._t, X, np.ascontiguousarray(X.T), self._mass)
+
+    def _find_tau(self, t: Vector, eps: float, tau: float) -> tuple[float, Vector | None]:
+        """Such that t'd >= tau wherever |d| = 1 and |(Zd)_+| <= eps, |d| the largest coordinate; 0 if there is none.
+
+        Also returns where t'd was found to be least, if a tau had to be given up.
+        """
+        Z, worst = self.samples.Z, None
         n, q = Z.shape
-        faces = np.vstack([t, np.eye(q), -np.eye(q)])
-        is_face = np.arange(n + len(faces)) >= n
-        room = _room(n + len(faces), q - 1, 1)
+        sides = np.vstack([t, np.eye(q), -np.eye(q)])
+        stacked, is_side = np.vstack([Z, sides]), np.arange(n + len(sides)) >= n
+        limit = np.ones(len(sides))
+        room = _room(len(stacked), q - 1, 1)
         for axis in range(q):
             others = np.arange(q) != axis
-            X = np.ascontiguousarray(np.vstack([Z, faces])[:, others])
+            X = np.ascontiguousarray(stacked[:, others])
             Xt = np.ascontiguousarray(X.T)
             for sign in (1.0, -1.0):
-                while True:
-                    offset = np.concatenate([sign * Z[:, axis], sign * faces[:, axis]])
-                    offset[n] -= tau
-                    offset[n + 1 :] -= 1.0
-                    rows = ScaleRows(offset, X, Xt, np.zeros(0))
-                    if is_empty(rows, is_face, eps, math.sqrt(q), room):
+                while tau > 0.0:
+                    limit[0] = tau
+                    offset = sign * stacked[:, axis]
+                    offset[n:] -= limit
+                    if is_empty(ScaleRows(offset, X, Xt, self._mass), is_side, eps, math.sqrt(q), room):
                         break
-                    tau *= TAU_FACTOR
-                    if tau < MIN_TAU:
-                        return None
+                    worst = np.insert(room.a, axis, sign)
+                    tau = tau * TAU_FACTOR if tau > MIN_TAU else 0.0
         self._work.counts[0] += room.counts[0]
-        return tau
+        return tau, worst
 
     def _can_exclude(self, line: int) -> bool:
         """Whether the search may go on after a point whose samples, on or nearly so, weigh enough.
@@ -201,7 +220,7 @@ class ScaleSearch:
         if inside is not None and self._is_closed(inside):
             self._nogoods = np.vstack([self._nogoods, _pack(~inside[positive])])
             return True
-        return float(self._rows.mass[on].sum()) < self._need
+        return float(self._mass[on].sum()) < self._need
 
     def _is_closed(self, inside: Mask) -> bool:
         """Whether the face of these samples holds nothing below the cutoff."""

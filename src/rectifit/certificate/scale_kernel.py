@@ -465,9 +465,7 @@ def search_nodes(rows, eps, reach, need, nogoods, budget, nodes, points, work):
                 break
             if has(off, j) or has(work.can, j):
                 continue
-            state, added, line = test_sample(
-                rows, top, j, eps, reach, need, nogoods, nodes, points, work
-            )
+            state, added, line = test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work)
             if line >= 0:
                 return MASSIVE, line
             possible += added
