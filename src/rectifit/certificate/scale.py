@@ -77,6 +77,7 @@ class ScaleSearch:
         self._faces: dict[bytes, bool] = {}
         self._level = 0
         self._is_open = False
+        self._is_over = False
         y = samples.y
         n, q = samples.Z.shape
         mass = np.square(np.maximum(y, 0.0))
@@ -116,41 +117,42 @@ class ScaleSearch:
     def lower_cutoff(self, cutoff: float) -> None:
         """Search for what is better than this from now on; what was proved holds all the more."""
         if cutoff < self.cutoff:
-            self.cutoff = cutoff
+            self.cutoff, self._is_over = cutoff, False
             self._faces = {key: is_closed for key, is_closed in self._faces.items() if is_closed}
 
     def advance(self, work: int) -> bool:
         """Do about so much work more. Returns whether nothing is left to try."""
         budget = self.work + work
-        while self._level < len(LEVELS):
-            eps = LEVELS[self._level]
-            if not self._is_open:
-                if self.work >= budget:
-                    return False
-                if self._need <= 0.0 or self.samples.Z.shape[1] < 2 or not self._open_level(eps):
-                    return True
-            status, line = search_nodes(
-                self._rows,
-                eps / self._tau,
-                math.sqrt(self.samples.Z.shape[1]) / self._tau,
-                self._need,
-                self._nogoods,
-                budget,
-                self._nodes,
-                self._points,
-                self._work,
-            )
-            if status == PAUSED:
-                return False
-            if status == DONE:
-                self.proved, self._is_open = eps, False
-                self._level += 1
-            elif status == STUCK or not self._can_exclude(line):
-                return True
-        return True
+        while not self._is_over and self.work < budget:
+            if self._is_open:
+                self._is_over = not self._search(budget)
+            else:
+                self._is_over = self._level == len(LEVELS) or not self._open_level(LEVELS[self._level])
+        return self._is_over
+
+    def _search(self, budget: int) -> bool:
+        """Go on with the present level up to a total of work. Returns False if there is no hope for it."""
+        eps, reach = LEVELS[self._level] / self._tau, math.sqrt(self.samples.Z.shape[1]) / self._tau
+        status, line = search_nodes(
+            self._rows,
+            eps,
+            reach,
+            self._need,
+            self._nogoods,
+            budget,
+            self._nodes,
+            self._points,
+            self._work,
+        )
+        if status == DONE:
+            self.proved, self._is_open = LEVELS[self._level], False
+            self._level += 1
+        return status in (PAUSED, DONE) or (status != STUCK and self._can_exclude(line))
 
     def _open_level(self, eps: float) -> bool:
         """Find tau for eps, and begin with the set of all directions. Returns False if there is none."""
+        if self._need <= 0.0 or self.samples.Z.shape[1] < 2:
+            return False
         if self._rows is None:
             self._rows = self._choose_chart()
         self._tau = self._find_tau(self._t, eps, self._tau)[0]
