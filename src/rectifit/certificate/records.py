@@ -262,16 +262,23 @@ class ScaleNodes(NamedTuple):
 
 
 class ScalePoints(NamedTuple):
-    """Points met on the way, the oldest replaced first: bits of samples with u >= -tol and with u > tol."""
+    """Points met on the way, the oldest replaced first: bits of samples with u >= -tol and with u > tol.
+
+    is_inside says which lie in the node that is searched.
+    """
 
     points: Matrix
     weakly_on: BitSets
     on: BitSets
+    is_inside: Mask
     count: Integers
 
 
 class ScaleWork(NamedTuple):
-    """Room for one feasibility problem: the rows it uses, gathered, and their penalties on either side of 0."""
+    """Room for one feasibility problem: the rows it uses, gathered, and their penalties on either side of 0.
+
+    last_step: when a row had a weight the last time; counts: samples looked at, and steps.
+    """
 
     used: Integers
     is_used: Mask
@@ -288,7 +295,8 @@ class ScaleWork(NamedTuple):
     g: Vector
     a: Vector
     can: Integers
-    work: Integers
+    last_step: Integers
+    counts: Integers
 
 
 def pack_kinds(kind: Kinds) -> npt.NDArray[np.uint8]:

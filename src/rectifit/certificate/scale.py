@@ -41,7 +41,7 @@ from rectifit.certificate.records import (
     ScaleRows,
     ScaleWork,
 )
-from rectifit.certificate.scale_kernel import BITS, DONE, MASSIVE, PAUSED, is_empty, search_nodes
+from rectifit.certificate.scale_kernel import BITS, DONE, PAUSED, STUCK, is_empty, search_nodes
 from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL, SUM_TOL
 
 __all__ = ["ScaleSearch"]
@@ -50,8 +50,11 @@ __all__ = ["ScaleSearch"]
 LEVELS = (1 / 1000, 1 / 300, 1 / 100, 1 / 50, 1 / 30, 1 / 20, 1 / 15, 1 / 10, 1 / 7, 1 / 5, 1 / 3)
 # The first tau to be tried, the factor from one to the next, and the least.
 FIRST_TAU = 1.0
-TAU_FACTOR = 0.8
+TAU_FACTOR = 0.97
 MIN_TAU = 0.01
+# Turns of t towards directions with a small tau, and the eps for which that is done.
+CHART_TURNS = 6
+CHART_LEVEL = 1 / 100
 # Samples that may be on by choice at the same time, and points that are remembered.
 MAX_ON = 255
 MAX_POINTS = 512
@@ -74,19 +77,12 @@ class ScaleSearch:
         self._faces: dict[bytes, bool] = {}
         self._level = 0
         self._is_open = False
+        self._is_over = False
         y = samples.y
         n, q = samples.Z.shape
         mass = np.square(np.maximum(y, 0.0))
         self._order = np.argsort(-mass, kind="stable")
         self._n_positive = int(np.count_nonzero(mass))
-        t = -samples.Z.sum(axis=0)
-        length = float(np.linalg.norm(t))
-        self._t = t / length if length > 0.0 else np.eye(q)[0]
-        basis = np.linalg.qr(np.column_stack([self._t, np.eye(q)]))[0]
-        rows = samples.Z[self._order]
-        X = np.ascontiguousarray(rows @ basis[:, 1:])
-        masses = mass[self._order[: self._n_positive]]
-        self._rows = ScaleRows(rows @ self._t, X, np.ascontiguousarray(X.T), masses)
         n_words = -(-self._n_positive // BITS)
         self._nogoods = np.zeros((0, n_words), np.int64)
         self._nodes = ScaleNodes(
@@ -98,15 +94,19 @@ class ScaleSearch:
             np.zeros((MAX_POINTS, q - 1)),
             np.zeros((MAX_POINTS, n_words), np.int64),
             np.zeros((MAX_POINTS, n_words), np.int64),
+            np.zeros(MAX_POINTS, np.bool_),
             np.zeros(1, np.int64),
         )
         self._work = _room(n, q - 1, n_words)
+        self._mass = mass[self._order[: self._n_positive]]
+        self._rows: ScaleRows | None = None
+        self._t = np.zeros(q)
         self._tau = FIRST_TAU
 
     @property
     def work(self) -> int:
         """Samples looked at so far, once per step of a feasibility problem."""
-        return int(self._work.work[0])
+        return int(self._work.counts[0])
 
     @property
     def _need(self) -> float:
@@ -117,93 +117,124 @@ class ScaleSearch:
     def lower_cutoff(self, cutoff: float) -> None:
         """Search for what is better than this from now on; what was proved holds all the more."""
         if cutoff < self.cutoff:
-            self.cutoff = cutoff
+            self.cutoff, self._is_over = cutoff, False
             self._faces = {key: is_closed for key, is_closed in self._faces.items() if is_closed}
 
     def advance(self, work: int) -> bool:
         """Do about so much work more. Returns whether nothing is left to try."""
         budget = self.work + work
-        while self._level < len(LEVELS):
-            eps = LEVELS[self._level]
-            if not self._is_open:
-                if self.work >= budget:
-                    return False
-                if self._need <= 0.0 or self.samples.Z.shape[1] < 2 or not self._open_level(eps):
-                    return True
-            status, line = search_nodes(
-                tuple(self._rows),
-                eps / self._tau,
-                math.sqrt(self.samples.Z.shape[1]) / self._tau,
-                self._need,
-                self._nogoods,
-                budget,
-                tuple(self._nodes),
-                tuple(self._points),
-                tuple(self._work),
-            )
-            if status == PAUSED:
-                return False
-            if status == DONE:
-                self.proved, self._is_open = eps, False
-                self._level += 1
-            elif status != MASSIVE or not self._add_face(self._points.weakly_on[line]):
-                return True
-        return True
+        while not self._is_over and self.work < budget:
+            if self._is_open:
+                self._is_over = not self._search(budget)
+            else:
+                self._is_over = self._level == len(LEVELS) or not self._open_level(LEVELS[self._level])
+        return self._is_over
+
+    def _search(self, budget: int) -> bool:
+        """Go on with the present level up to a total of work. Returns False if there is no hope for it."""
+        eps, reach = LEVELS[self._level] / self._tau, math.sqrt(self.samples.Z.shape[1]) / self._tau
+        status, line = search_nodes(
+            tuple(self._rows),
+            eps,
+            reach,
+            self._need,
+            self._nogoods,
+            budget,
+            tuple(self._nodes),
+            tuple(self._points),
+            tuple(self._work),
+        )
+        if status == DONE:
+            self.proved, self._is_open = LEVELS[self._level], False
+            self._level += 1
+        return status in (PAUSED, DONE) or (status != STUCK and self._can_exclude(line))
 
     def _open_level(self, eps: float) -> bool:
         """Find tau for eps, and begin with the set of all directions. Returns False if there is none."""
-        tau = self._find_tau(eps)
-        if tau is None:
+        if self._need <= 0.0 or self.samples.Z.shape[1] < 2:
             return False
-        self._tau, self._is_open = tau, True
+        if self._rows is None:
+            self._rows = self._choose_chart()
+        self._tau = self._find_tau(self._t, eps, self._tau)[0]
+        if self._tau == 0.0:
+            return False
+        self._is_open = True
         for array in (self._nodes.on, self._nodes.off, self._nodes.chosen_off, self._nodes.points):
             array[0] = 0
         self._nodes.height[0] = 1
         return True
 
-    def _find_tau(self, eps: float) -> float | None:
-        """Such that t'd >= tau wherever |d| = 1 and |(Zd)_+| <= eps, |d| the largest coordinate."""
-        Z, t, tau = self.samples.Z, self._t, self._tau
+    def _choose_chart(self) -> ScaleRows:
+        """Find t with a large tau: it is turned towards the directions with the least t'd."""
+        Z = self.samples.Z
+        t, best = -Z.sum(axis=0), -1.0
+        for turn in range(CHART_TURNS):
+            length = float(np.linalg.norm(t))
+            t = t / length if length > 0.0 else np.eye(Z.shape[1])[0]
+            tau, worst = self._find_tau(t, CHART_LEVEL, FIRST_TAU)
+            if tau > best:
+                best, self._t = tau, t
+            if worst is None:
+                break
+            t = t + (worst / np.linalg.norm(worst) - t) / (turn + 2.0)
+        basis = np.linalg.qr(np.column_stack([self._t, np.eye(Z.shape[1])]))[0][:, 1:]
+        X = np.ascontiguousarray(Z[self._order] @ basis)
+        return ScaleRows(Z[self._order] @ self._t, X, np.ascontiguousarray(X.T), self._mass)
+
+    def _find_tau(self, t: Vector, eps: float, tau: float) -> tuple[float, Vector | None]:
+        """Such that t'd >= tau wherever |d| = 1 and |(Zd)_+| <= eps, |d| the largest coordinate; 0 if there is none.
+
+        Also returns where t'd was found to be least, if a tau had to be given up.
+        """
+        Z, worst = self.samples.Z, None
         n, q = Z.shape
-        faces = np.vstack([t, np.eye(q), -np.eye(q)])
-        is_face = np.arange(n + len(faces)) >= n
-        room = _room(n + len(faces), q - 1, 1)
+        sides = np.vstack([t, np.eye(q), -np.eye(q)])
+        stacked, is_side = np.vstack([Z, sides]), np.arange(n + len(sides)) >= n
+        limit = np.ones(len(sides))
+        room = _room(len(stacked), q - 1, 1)
         for axis in range(q):
             others = np.arange(q) != axis
-            X = np.ascontiguousarray(np.vstack([Z, faces])[:, others])
+            X = np.ascontiguousarray(stacked[:, others])
             Xt = np.ascontiguousarray(X.T)
             for sign in (1.0, -1.0):
-                while True:
-                    offset = np.concatenate([sign * Z[:, axis], sign * faces[:, axis]])
-                    offset[n] -= tau
-                    offset[n + 1 :] -= 1.0
-                    rows = ScaleRows(offset, X, Xt, np.zeros(0))
-                    if is_empty(tuple(rows), is_face, eps, math.sqrt(q), tuple(room)):
+                while tau > 0.0:
+                    limit[0] = tau
+                    offset = sign * stacked[:, axis]
+                    offset[n:] -= limit
+                    rows = ScaleRows(offset, X, Xt, self._mass)
+                    if is_empty(tuple(rows), is_side, eps, math.sqrt(q), tuple(room)):
                         break
-                    tau *= TAU_FACTOR
-                    if tau < MIN_TAU:
-                        return None
-        self._work.work[0] += room.work[0]
-        return tau
+                    worst = np.insert(room.a, axis, sign)
+                    tau = tau * TAU_FACTOR if tau > MIN_TAU else 0.0
+        self._work.counts[0] += room.counts[0]
+        return tau, worst
 
-    def _add_face(self, bits: npt.NDArray[np.int64]) -> bool:
-        """Whether the face spanned by these samples is closed, and is a nogood from now on."""
+    def _can_exclude(self, line: int) -> bool:
+        """Whether the search may go on after a point whose samples, on or nearly so, weigh enough.
+
+        If they span a face that is closed, it is a nogood from now on. Otherwise the search is without hope
+        if those that are clearly on weigh enough.
+        """
+        on, weakly_on = (
+            _unpack(bits[line], self._n_positive) for bits in (self._points.on, self._points.weakly_on)
+        )
+        positive = self._order[: self._n_positive]
+        inside = _flat(self.samples.Z, positive[weakly_on])
+        if inside is not None and self._is_closed(inside):
+            self._nogoods = np.vstack([self._nogoods, _pack(~inside[positive])])
+            return True
+        return float(self._mass[on].sum()) < self._need
+
+    def _is_closed(self, inside: Mask) -> bool:
+        """Whether the face of these samples holds nothing below the cutoff."""
         if self._close_face is None:
-            return False
-        on = self._order[: self._n_positive][_unpack(bits, self._n_positive)]
-        inside = _flat(self.samples.Z, on)
-        if inside is None:
             return False
         key = np.packbits(inside).tobytes()
         if key not in self._faces:
             kind = first_kinds(self.samples.y)
             kind[~inside] = OFF
             self._faces[key] = self._close_face(kind)
-            if self._faces[key]:
-                outside = ~inside[self._order[: self._n_positive]]
-                self._nogoods = np.vstack([self._nogoods, _pack(outside)])
-            return self._faces[key]
-        return False
+        return self._faces[key]
 
 
 def _room(n: int, size: int, n_words: int) -> ScaleWork:
@@ -219,7 +250,8 @@ def _room(n: int, size: int, n_words: int) -> ScaleWork:
         np.zeros(size),
         np.zeros(size),
         np.zeros(n_words, np.int64),
-        np.zeros(1, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(2, np.int64),
     )
 
 

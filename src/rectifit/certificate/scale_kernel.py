@@ -42,6 +42,12 @@ REGULARISATION = 1e-10
 MIN_REGULARISATION = 1e-12
 FLAT_TOL = 1e-12
 MIN_PIVOT = 1e-15
+# Rows that had a weight in so many steps are kept when those used are sorted out.
+RECENT_STEPS = 32
+# A sample is chosen for its mass and for how rarely it is on at the points of a node, to this power; the least
+# share of points where it is not on.
+RARITY_POWER = 4
+MIN_RARITY = 1e-3
 # Samples per word of bits.
 BITS = 64
 
@@ -59,6 +65,16 @@ def put(bits, e):
 
 
 @inner
+def gather(rows, i, e, work):
+    """Let row i be the one at place e."""
+    work.used[e] = i
+    work.offset[e] = rows.offset[i]
+    for l in range(rows.X.shape[1]):
+        work.X[e, l] = rows.X[i, l]
+        work.Xt[l, e] = rows.X[i, l]
+
+
+@inner
 def use_row(rows, i, above, below, work):
     """Gather a row, if it was not before, and weigh it."""
     e = -1
@@ -70,12 +86,9 @@ def use_row(rows, i, above, below, work):
     else:
         e = work.n_used[0]
         work.n_used[0] += 1
-        work.used[e] = i
         work.is_used[i] = True
-        work.offset[e] = rows.offset[i]
-        for l in range(rows.X.shape[1]):
-            work.X[e, l] = rows.X[i, l]
-            work.Xt[l, e] = rows.X[i, l]
+        work.last_step[e] = work.counts[1]
+        gather(rows, i, e, work)
     work.above[e] = above
     work.below[e] = below
 
@@ -132,7 +145,8 @@ def examine(rows, eps, reach, work):
             for l in range(k):
                 for e in range(m):
                     u[e] += Xt[l, e] * a[l]
-        work.work[0] += m
+        work.counts[0] += m
+        work.counts[1] += 1
         for l in range(k):
             g[l] = 0.0
             for j in range(l + 1):
@@ -143,6 +157,7 @@ def examine(rows, eps, reach, work):
             weight = above[e] if x > 0.0 else below[e]
             if weight == 0.0:
                 continue
+            work.last_step[e] = work.counts[1]
             total += weight * x * x
             length = 0.0
             if weight == 1.0:
@@ -166,7 +181,7 @@ def examine(rows, eps, reach, work):
             return EMPTY
         if norm <= eps and violation <= tol:
             # Do the rows that are not used agree?
-            work.work[0] += n
+            work.counts[0] += n
             for i in range(n):
                 u_all[i] = rows.offset[i]
             for l in range(k):
@@ -195,8 +210,12 @@ def examine(rows, eps, reach, work):
         for l in range(k):
             for e in range(m):
                 du[e] -= Xt[l, e] * g[l]
-        step = 1.0
-        for _line in range(MAX_LINE_STEPS):
+        # A whole step unless it leads uphill; then the minimum along it.
+        step, there = 1.0, 0.0
+        for e in range(m):
+            x = u[e] + du[e]
+            there += (above[e] if x > 0.0 else below[e]) * x * x
+        for _line in range(MAX_LINE_STEPS if there > total else 0):
             first, second = 0.0, 0.0
             for e in range(m):
                 x = u[e] + step * du[e]
@@ -262,6 +281,7 @@ def keep_point(rows, eps, need, nogoods, points, work):
     """
     line = points.count[0] % len(points.points)
     points.count[0] += 1
+    points.is_inside[line] = True
     points.weakly_on[line] = 0
     points.on[line] = 0
     points.points[line] = work.a
@@ -269,9 +289,9 @@ def keep_point(rows, eps, need, nogoods, points, work):
     for e in range(len(rows.mass)):
         if work.u_all[e] >= -tol:
             put(points.weakly_on[line], e)
+            total += rows.mass[e]
             if work.u_all[e] > tol:
                 put(points.on[line], e)
-                total += rows.mass[e]
     if total < need:
         return -1
     for e in range(len(nogoods)):
@@ -295,8 +315,28 @@ def add_possible(rows, off, bits, work):
 
 
 @inner
+def drop_rows(rows, work):
+    """Leave out rows that had no weight for a while, if they are the majority."""
+    oldest, m = work.counts[1] - RECENT_STEPS, 0
+    for e in range(work.n_used[0]):
+        m += work.last_step[e] >= oldest
+    if 2 * m >= work.n_used[0]:
+        return
+    m = 0
+    for e in range(work.n_used[0]):
+        i = work.used[e]
+        work.is_used[i] = work.last_step[e] >= oldest
+        if work.is_used[i]:
+            gather(rows, i, m, work)
+            work.last_step[m] = work.last_step[e]
+            m += 1
+    work.n_used[0] = m
+
+
+@inner
 def weigh_rows(rows, nodes, top, work):
     """Set the half-spaces of a node."""
+    drop_rows(rows, work)
     for e in range(work.n_used[0]):
         work.above[e] = 1.0
         work.below[e] = 0.0
@@ -314,7 +354,17 @@ def test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
     Returns what is known, the mass that is found possible, and the line of a point that weighs enough.
     """
     use_row(rows, j, 1.0, PENALTY, work)
+    # From the point of the node where the sample is nearest to on.
     work.a[:] = nodes.points[top]
+    most = -np.inf
+    for line in range(min(points.count[0], len(points.points))):
+        if points.is_inside[line]:
+            x = 0.0
+            for l in range(len(work.a)):
+                x += rows.X[j, l] * points.points[line, l]
+            if x > most:
+                most = x
+                work.a[:] = points.points[line]
     state = examine(rows, eps, reach, work)
     use_row(rows, j, 1.0, 0.0, work)
     if state == EMPTY:
@@ -329,6 +379,35 @@ def test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
         put(work.can, j)
         added += rows.mass[j]
     return state, added, line
+
+
+@inner
+def choose(rows, top, nogoods, nodes, points):
+    """The sample to decide next: heavy, and rarely on at the points of the node; -1 if there is none.
+
+    If no sample of a nogood is on yet, one of them is: first those that are on most often.
+    """
+    n_points, n_inside, nogood = min(points.count[0], len(points.points)), 0, -1
+    for line in range(n_points):
+        n_inside += points.is_inside[line]
+    for e in range(len(nogoods)):
+        if nogood < 0 and is_disjoint(nogoods[e], nodes.on[top]):
+            nogood = e
+    best, chosen = 0.0, -1
+    for j in range(len(rows.mass)):
+        if has(nodes.off[top], j) or has(nodes.on[top], j) or (nogood >= 0 and not has(nogoods[nogood], j)):
+            continue
+        if nogood < 0 and chosen >= 0 and rows.mass[j] * (1.0 + MIN_RARITY) ** RARITY_POWER <= best:
+            break
+        count = 0
+        for line in range(n_points):
+            if points.is_inside[line] and has(points.weakly_on[line], j):
+                count += 1
+        rarity = 1.0 + MIN_RARITY - count / max(n_inside, 1)
+        score = rows.mass[j] * rarity**RARITY_POWER if nogood < 0 else float(count)
+        if score > best or chosen < 0:
+            best, chosen = score, j
+    return chosen
 
 
 @compiled
@@ -352,7 +431,7 @@ def search_nodes(
     points, work = ScalePoints(*points), ScaleWork(*work)
     n_positive = len(rows.mass)
     while nodes.height[0] > 0:
-        if work.work[0] >= budget:
+        if work.counts[0] >= budget:
             return PAUSED, -1
         top = nodes.height[0] - 1
         off = nodes.off[top]
@@ -371,14 +450,15 @@ def search_nodes(
         possible = sum_mass(rows, work.can)
         is_met = False
         for line in range(min(points.count[0], len(points.points))):
-            if is_subset(nodes.on[top], points.weakly_on[line]) and is_disjoint(
+            points.is_inside[line] = is_subset(nodes.on[top], points.weakly_on[line]) and is_disjoint(
                 nodes.chosen_off[top], points.on[line]
-            ):
+            )
+            if points.is_inside[line]:
                 possible += add_possible(rows, off, points.weakly_on[line], work)
                 if not is_met:
                     nodes.points[top] = points.points[line]
                 is_met = True
-        work.work[0] += len(points.points)
+        work.counts[0] += len(points.points)
         weigh_rows(rows, nodes, top, work)
         if not is_met:
             work.a[:] = nodes.points[top]
@@ -399,9 +479,7 @@ def search_nodes(
                 break
             if has(off, j) or has(work.can, j):
                 continue
-            state, added, line = test_sample(
-                rows, top, j, eps, reach, need, nogoods, nodes, points, work
-            )
+            state, added, line = test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work)
             if line >= 0:
                 return MASSIVE, line
             possible += added
@@ -424,19 +502,15 @@ def search_nodes(
         if closed:
             nodes.height[0] -= 1
             continue
-        heaviest = -1
-        for j in range(n_positive):
-            if not has(off, j) and not has(nodes.on[top], j):
-                heaviest = j
-                break
-        if heaviest < 0 or top + 2 > len(nodes.on):
+        chosen = choose(rows, top, nogoods, nodes, points)
+        if chosen < 0 or top + 2 > len(nodes.on):
             return STUCK, -1
         nodes.on[top + 1] = nodes.on[top]
         nodes.off[top + 1] = off
         nodes.chosen_off[top + 1] = nodes.chosen_off[top]
         nodes.points[top + 1] = nodes.points[top]
-        put(nodes.on[top + 1], heaviest)
-        put(off, heaviest)
-        put(nodes.chosen_off[top], heaviest)
+        put(nodes.on[top + 1], chosen)
+        put(off, chosen)
+        put(nodes.chosen_off[top], chosen)
         nodes.height[0] += 1
     return DONE, -1
