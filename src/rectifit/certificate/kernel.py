@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from rectifit import bounds, pieces
-from rectifit.certificate.records import CONVEX, FREE, OFF, ON
+from rectifit.certificate.records import CONVEX, FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB
 from rectifit.compiling import compiled, inlined, inner, shared
 from rectifit.tolerances import OFF_PENALTY
 
@@ -18,11 +18,43 @@ __all__ = ["build", "support", "support_line"]
 
 shared(pieces.conjugate, bounds.support_allowance)
 
+# The steepest line of a far sample, in whitened units. Next to 0 a steeper one would only cost digits.
+MAX_FAR_SLOPE = 1e3
+
+
+@inlined
+def far_envelope(kind, y, lower, U, c, out):
+    """The same for slabs and for samples that stand for all larger scales."""
+    square, one, finite = y * y, 1.0 + c, lower > -np.inf
+    constant, slope, right, left, a = 0.0, 0.0, one, 0.0, lower
+    if kind == SLAB:
+        right, t, left = OFF_PENALTY, U, OFF_PENALTY
+    else:
+        t = min(y / one, U)
+    if kind == FAR_ON:
+        left, t = OFF_PENALTY, max(t, lower)
+    if kind != FAR_FREE:
+        slope, constant = c * (lower + t), -c * lower * t
+    elif c > 0.0 and c * lower * lower >= square:
+        a, left, finite = -y / math.sqrt(c), c, True
+        slope = 2.0 * c * a
+    elif finite:
+        # A line with any slope is below h where it is below at l, at 0 and at t.
+        at = square + c * lower * lower
+        slope = max(min(at / lower, (c * t * t - at) / (t - lower)), -MAX_FAR_SLOPE)
+        constant = min(at - slope * lower, 0.0, c * t * t - slope * t)
+    out[0], out[1], out[2], out[3] = constant, slope, right, t
+    out[4] = 0.0 if kind == SLAB else max(-slope, 0.0)
+    out[5], out[6], out[7] = left, a if finite else 0.0, 1.0 if finite else 0.0
+
 
 @inlined
 def envelope(kind, y, lower, U, c, out):
     """One envelope (see envelope.py): out <- constant, slope, right, t, jump, left, a, has_chord."""
     square, one, finite = y * y, 1.0 + c, lower > -np.inf
+    if kind >= SLAB:
+        far_envelope(kind, y, lower, U, c, out)
+        return
     low = min(lower, 0.0) if finite else 0.0
     constant, slope, right, t, jump, left, a = square, 0.0, one, 0.0, 0.0, 0.0, low
     has_chord = finite
@@ -63,7 +95,7 @@ def build(samples, region, c, envelopes, piece_rows, slope):
     """Fill in envelopes and the kernel's rows; returns how many rows there are, and the constant.
 
     A sample that is ON is a whole quadratic. Other samples have a row for their right branch; those with a
-    left branch have another one behind, mirrored. slope <- the sum of all lines.
+    left branch have another one behind, mirrored. slope <- the sum of all lines. Slabs have both ends.
     """
     Z, _, y, _ = samples
     kind, lower, upper = region
@@ -91,7 +123,7 @@ def build(samples, region, c, envelopes, piece_rows, slope):
             rows[i, j] = root * Z[i, j]
             length += Z[i, j] * Z[i, j]
         norms[i] = root * math.sqrt(length)
-        if kind[i] == FREE and env[5] > 0.0:
+        if kind[i] != ON and env[5] > 0.0:
             root = math.sqrt(env[5])
             for j in range(q):
                 rows[m, j] = -root * Z[i, j]

@@ -16,8 +16,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from rectifit._typing import Index, Matrix, Vector
-from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
+from rectifit._typing import Index, Mask, Matrix, Vector
+from rectifit.certificate.envelope import CONVEX, FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB, Kinds
 from rectifit.certificate.relaxation import Bound, Region, Relaxation
 from rectifit.tolerances import COVER_TOL, INTERVAL_ATOL, INTERVAL_RTOL
 
@@ -25,6 +25,7 @@ __all__ = [
     "can_shrink",
     "decide",
     "has_intervals",
+    "is_open",
     "shrink_by_cost",
     "shrink_by_ellipsoid",
     "shrink_by_tilts",
@@ -50,11 +51,16 @@ def decide(region: Region) -> int:
     """Turn samples whose interval has one sign ON or OFF. Returns how many; -1 if nothing can be better."""
     if bool((region.l > region.U).any()):
         return -1
-    open_ = (region.kind == FREE) | (region.kind == CONVEX)
+    open_ = is_open(region.kind)
     on, off = open_ & (region.l >= 0.0), open_ & (region.U <= 0.0)
-    region.kind[on] = ON
+    region.kind[on] = np.where(region.kind[on] == FAR_FREE, FAR_ON, ON)
     region.kind[off & ~on] = OFF
     return int(np.count_nonzero(on | off))
+
+
+def is_open(kind: Kinds) -> Mask:
+    """Samples whose sign is not known."""
+    return np.asarray((kind == FREE) | (kind == CONVEX) | (kind == FAR_FREE))
 
 
 def can_shrink(Z: Matrix) -> bool:
@@ -74,8 +80,7 @@ def can_shrink(Z: Matrix) -> bool:
 
 def has_intervals(region: Region) -> bool:
     """Whether every open sample has a lower end."""
-    open_ = (region.kind == FREE) | (region.kind == CONVEX)
-    return bool((region.l[open_] > -np.inf).all())
+    return bool((region.l[is_open(region.kind)] > -np.inf).all())
 
 
 def shrink_by_cost(region: Region, y: Vector, cutoff: float) -> int:
@@ -165,13 +170,15 @@ def shrink_by_tilts(
     first = np.einsum("ij,ji->i", Z, np.linalg.solve(H, Z.T))
     spreads = np.full((2, len(Z)), np.nan) if spreads is None else spreads
     spreads[:] = np.where(np.isnan(spreads), first, spreads)
-    index = np.flatnonzero((region.kind == FREE) | (region.kind == CONVEX)) if only is None else only
+    index = only
+    if index is None:
+        index = np.flatnonzero(is_open(region.kind) | ((region.kind == SLAB) & (region.l < region.U)))
     spread = spreads[0, index]
     low = tilted_bounds(relaxation, base, Z[index], cutoff, spread, is_over)
     np.maximum.at(region.l, index, low - INTERVAL_ATOL)
     spreads[0, index] = spread
     if only is None:
-        index = index[region.l[index] < 0.0]
+        index = index[(region.l[index] < 0.0) | (region.kind[index] == SLAB)]
         spread = spreads[1, index]
         high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread, is_over)
         np.minimum.at(region.U, index, high + INTERVAL_ATOL)
