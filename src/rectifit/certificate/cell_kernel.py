@@ -811,9 +811,7 @@ def add_corners(n_corners, n_free, cell, layout, threshold, work):
 
 
 @inner
-def bound_cell(
-    samples, cell, kind, seen, K0, linear0, squares0, n_corners, limits, nogoods, layout, work, found, line
-):
+def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limits, nogoods, layout, work, found, line):
     """Bound one cell. Returns what became of it, the bound, and how many corners are left.
 
     The edges and kinds are tightened; line of found <- where the relaxation has its minimum. K0, linear0 and
@@ -1033,20 +1031,8 @@ def expand(samples, cells, nodes, others, limits, nogoods, layout, work, found):
                 work.corners[a], work.theta[a] = corners[a], theta[a]
             cell = Cell(axis, sign, low[part], high[part])
             state, bound, kept = bound_cell(
-                samples,
-                cell,
-                kind,
-                seen,
-                K,
-                linear,
-                squares,
-                n_corners,
-                (cutoff, explained, limit, parent, effort),
-                nogoods,
-                layout,
-                work,
-                found,
-                2 * e + part,
+                samples, cell, kind, seen, K, linear, squares, n_corners,
+                (cutoff, explained, limit, parent, effort), nogoods, layout, work, found, 2 * e + part,
             )
             found.counts[0] += 1
             cells.state[place], cells.bound[place] = state, bound
