@@ -25,9 +25,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from rectifit._typing import Index, Matrix, Vector
+from rectifit._typing import Index, Mask, Matrix, Vector
+from rectifit.bounds import is_regular
 from rectifit.certificate.best_first import BestFirst, Control, Node, first_kinds
-from rectifit.certificate.envelope import FAR_FREE, FAR_ON, FREE, ON, SLAB, Kinds
+from rectifit.certificate.envelope import FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB, Kinds
 from rectifit.certificate.presolve import Reduced
 from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
@@ -293,7 +294,7 @@ class SignSearch(BestFirst[Signs]):
             parts = [self._slab(at, low), self._far(at)] if at >= -MAX_FAR else []
         else:
             ends = np.arcsinh(np.array([low, high]) / SLAB_UNIT)
-            if ends[1] - ends[0] <= MIN_SLAB_WIDTH:
+            if not MIN_SLAB_WIDTH < ends[1] - ends[0] < np.inf:
                 return []
             middle = SLAB_UNIT * np.sinh(ends.mean()) * self._size
             parts = [self._copy(node), self._copy(node)]
@@ -311,6 +312,8 @@ class SignSearch(BestFirst[Signs]):
         """A free sample on and off."""
         kind = node.region.kind
         free = np.flatnonzero((kind == FREE) | (kind == FAR_FREE))
+        if free.size == 0 and node.is_far:
+            return [self._unscaled(node)]
         if free.size == 0:
             self._leave(max(node.bound, self._plain(node).value))
             return []
@@ -318,7 +321,28 @@ class SignSearch(BestFirst[Signs]):
         on, off = self._copy(node), self._copy(node)
         on.region.l[sample] = max(on.region.l[sample], 0.0)
         off.region.U[sample] = min(off.region.U[sample], 0.0)
-        return [part for part in (on, off) if decide(part.region) >= 0]
+        return [self._unscaled(part) for part in (on, off) if decide(part.region) >= 0]
+
+    def _unscaled(self, node: Signs) -> Signs:
+        """A far node with all its scales, once samples that are on give ellipsoids or all signs are known.
+
+        Signs do not depend on the scale. With its own losses a node without open signs is exact.
+        """
+        kind = node.region.kind
+        on = (kind == FAR_ON) | (kind == ON)
+        if not node.is_far or ((kind == FAR_FREE).any() and not self._is_definite(on)):
+            return node
+        whole = self._slab(-np.inf, float(node.region.U[-1]) / self._size)
+        whole.region.l[on] = np.maximum(whole.region.l[on], 0.0)
+        whole.region.U[kind == OFF] = 0.0
+        whole.bound = node.bound
+        decide(whole.region)
+        return whole
+
+    def _is_definite(self, on: Mask) -> bool:
+        """Whether these samples with the ridge determine all coefficients."""
+        rows = self.samples.Z[on]
+        return len(rows) >= rows.shape[1] and is_regular(self.samples.ridge + rows.T @ rows)
 
     def _plain(self, node: Signs) -> Bound:
         """The relaxation without any transfer: exact where no sample is free."""

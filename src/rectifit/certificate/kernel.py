@@ -20,6 +20,8 @@ shared(pieces.conjugate, bounds.support_allowance)
 
 # The steepest line of a far sample, in whitened units. Next to 0 a steeper one would only cost digits.
 MAX_FAR_SLOPE = 1e3
+# Stands for an end that a slab does not have, in whitened units: no minimum is there.
+NO_END = 1e30
 
 
 @inlined
@@ -28,24 +30,27 @@ def far_envelope(kind, y, lower, U, c, out):
     square, one, finite = y * y, 1.0 + c, lower > -np.inf
     constant, slope, right, left, a = 0.0, 0.0, one, 0.0, lower
     if kind == SLAB:
-        right, t, left = OFF_PENALTY, U, OFF_PENALTY
+        finite = finite and U < np.inf
+        a, t = max(lower, -NO_END), min(U, NO_END)
+        right, left = OFF_PENALTY, OFF_PENALTY
     else:
         t = min(y / one, U)
     if kind == FAR_ON:
         left, t = OFF_PENALTY, max(t, lower)
     if kind != FAR_FREE:
-        slope, constant = c * (lower + t), -c * lower * t
+        slope, constant = c * (a + t), -c * a * t
     elif c > 0.0 and c * lower * lower >= square:
         a, left, finite = -y / math.sqrt(c), c, True
         slope = 2.0 * c * a
     elif finite:
-        # A line with any slope is below h where it is below at l, at 0 and at t.
+        # A falling line is below h where it is below at l, at 0 and at t, from where it does not fall.
         at = square + c * lower * lower
-        slope = max(min(at / lower, (c * t * t - at) / (t - lower)), -MAX_FAR_SLOPE)
+        slope = min(at / lower, (c * t * t - at) / (t - lower), 0.0)
+        slope = max(slope, -MAX_FAR_SLOPE)
         constant = min(at - slope * lower, 0.0, c * t * t - slope * t)
     out[0], out[1], out[2], out[3] = constant, slope, right, t
     out[4] = 0.0 if kind == SLAB else max(-slope, 0.0)
-    out[5], out[6], out[7] = left, a if finite else 0.0, 1.0 if finite else 0.0
+    out[5], out[6], out[7] = left, 0.0 if a == -np.inf else a, 1.0 if finite else 0.0
 
 
 @inlined
@@ -95,7 +100,7 @@ def build(samples, region, c, envelopes, piece_rows, slope):
     """Fill in envelopes and the kernel's rows; returns how many rows there are, and the constant.
 
     A sample that is ON is a whole quadratic. Other samples have a row for their right branch; those with a
-    left branch have another one behind, mirrored. slope <- the sum of all lines. Slabs have both ends.
+    left branch have another one behind, mirrored. slope <- the sum of all lines.
     """
     Z, _, y, _ = samples
     kind, lower, upper = region

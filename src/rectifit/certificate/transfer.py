@@ -84,10 +84,17 @@ class Ascent:
             self.best, self.c = here.bound, here.c
 
 
+def can_lend(region: Region) -> Mask:
+    """Rows whose loss less some curvature has an envelope."""
+    return np.asarray(
+        (region.kind == ON) | ((region.l > -np.inf) & ((region.U < np.inf) | (region.kind != SLAB)))
+    )
+
+
 def first_transfer(region: Region) -> Vector:
     """A c with which C is positive definite: samples that are ON lend a third, all others very little."""
-    bounded = region.l > -np.inf
-    return np.where(region.kind == ON, FIRST_TRANSFER_ON, np.where(bounded, FIRST_TRANSFER, 0.0))
+    others = np.where(can_lend(region), FIRST_TRANSFER, 0.0)
+    return np.where(region.kind == ON, FIRST_TRANSFER_ON, others)
 
 
 @dataclass
@@ -147,8 +154,8 @@ class Transfer:
 
     @staticmethod
     def _limits(region: Region) -> tuple[Vector, Vector]:
-        lends = (region.kind == ON) | (region.l > -np.inf)
-        low = np.where(region.kind == SLAB, -MAX_TRANSFER, np.where(lends, MIN_TRANSFER, 0.0))
+        lends = can_lend(region)
+        low = np.where(lends, np.where(region.kind == SLAB, -MAX_TRANSFER, MIN_TRANSFER), 0.0)
         borrows = (region.kind == FREE) | (region.kind == FAR_FREE)
         return low, np.where(borrows, MAX_TRANSFER, 0.0)
 
