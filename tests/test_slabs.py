@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:the fit is the zero function", "ignore:no outcome is positive"
 )
 
-MAX_NODES = 60
+MAX_NODES = 15
 
 
 def far_loss(u, y):
@@ -75,8 +75,8 @@ def slab_search(reduced, cutoff, max_nodes=MAX_NODES):
     return search
 
 
-@pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("factor", [1.0001, 1.05, 1.5])
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("factor", [1.0001, 1.2])
 def test_a_cutoff_above_the_optimum_is_never_proved(seed, factor):
     problem = random_problem(seed)
     reduced = reduce_rows(problem)
@@ -91,7 +91,7 @@ def test_a_cutoff_above_the_optimum_is_never_proved(seed, factor):
     assert search.lower_bound <= least + slack
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(25))
 def test_a_cutoff_below_the_optimum_is_proved(seed):
     problem = random_problem(seed)
     reduced = reduce_rows(problem)
