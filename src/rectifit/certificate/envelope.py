@@ -28,7 +28,8 @@ c t^2 + (1 + c)(u - t)_+^2 for u >= t = y / (1 + c).
 
     FAR_ON     u >= 0  c <= 0: the chord of c u^2 from l to t, then the above; a penalty for u < l
     FAR_FREE           the line through (0, 0) that touches y^2 + c u^2 at a < 0; otherwise, or if a < l, the
-                       steepest line from l below h at 0 and at t; from t on the above, but lower
+                       line from l that is highest below h at 0 and at t, and from t on the above, but lower;
+                       where y^2 + c l^2 is so low that it rises, the tangent from l, or a line to (U, c U^2)
 """
 
 from __future__ import annotations

@@ -43,11 +43,16 @@ def far_envelope(kind, y, lower, U, c, out):
         a, left, finite = -y / math.sqrt(c), c, True
         slope = 2.0 * c * a
     elif finite:
-        # A falling line is below h where it is below at l, at 0 and at t, from where it does not fall.
-        at = square + c * lower * lower
-        slope = min(at / lower, (c * t * t - at) / (t - lower), 0.0)
-        slope = max(slope, -MAX_FAR_SLOPE)
-        constant = min(at - slope * lower, 0.0, c * t * t - slope * t)
+        at, touch = square + c * lower * lower, lower + math.sqrt((lower * lower - 2.0 * y * lower) / one)
+        if touch * one >= y:
+            # A line that rises: it touches h at the right, or ends at U, and is below 0 at 0.
+            t = min(touch, U)
+            slope = 2.0 * one * t - 2.0 * y if touch <= U else (c * t * t - at) / (t - lower)
+            constant = at - slope * lower
+        else:
+            # A line that falls is below h if it is at l, at 0 and at t, from where it does not fall.
+            slope = max(min(at / lower, (c * t * t - at) / (t - lower)), -MAX_FAR_SLOPE)
+            constant = min(at - slope * lower, 0.0, c * t * t - slope * t)
     out[0], out[1], out[2], out[3] = constant, slope, right, t
     out[4] = 0.0 if kind == SLAB else max(-slope, 0.0)
     out[5], out[6], out[7] = left, 0.0 if a == -np.inf else a, 1.0 if finite else 0.0

@@ -179,7 +179,7 @@ class Transfer:
         env, kind = relaxation.envelopes, relaxation.region.kind
         goes_on = (env.left == 0.0) | (kind == SLAB) | (kind == FAR_ON)
         on_line = (env.has_chord > 0.0) & ((u > env.a) | goes_on) & ((u < env.t) | (kind > ON))
-        end = np.where(kind == FAR_FREE, 0.0, env.t)
+        end = np.where((kind == FAR_FREE) & (env.slope < 0.0), 0.0, env.t)
         return np.where(on_line, (u - env.a) * (end - u), 0.0)
 
     def _step(self, region: Region, here: Evaluation, memory: Memory, mu: float) -> Evaluation | None:
