@@ -4,27 +4,44 @@ A node is a region: kinds and intervals of samples that hold for all better solu
 tightened by tilts of the plain convex relaxation, by the ascent in c, whose ellipsoids settle most signs, and
 by tilts of the relaxation with this c, as long as a round pays. The search then splits regions at a free
 sample, least bound first.
+
+Slabs. With an intercept, or with columns of one sign, there are directions d with Zd <= 0, in which no u
+rises: intervals have no lower ends, and nothing can be transferred. Let m(b) = v'Zb with v > 0 and |v| = 1, a
+mean of u. In all of these directions m falls, so {m(b) >= -T} holds none of them, and there tilts find all
+intervals. The space is split into slabs T_k <= m(b) <= T_{k+1}, at most |u_+| <= |y| + sqrt(cutoff) in the
+better solutions, and the rest m(b) <= -T. There b = t b' with t >= 1 and m(b') = -T, and
+
+    L(b) >= sum_i min_{t >= 1} f_i(t z_i'b') + b''ridge b',
+
+because the ridge rises with t. This far region, all scales in one, is a slab of no width with losses of its
+own (envelope.py). A slab is one more row of the relaxation, without a loss. It lends curvature along m at a
+cost that falls with the square of its width. Slabs that do not close are split, and so are signs in them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from rectifit._typing import Index, Matrix, Vector
+from rectifit._typing import Index, Mask, Matrix, Vector
+from rectifit.bounds import is_regular
 from rectifit.certificate.best_first import BestFirst, Control, Node, first_kinds
-from rectifit.certificate.envelope import FREE, OFF, ON, Kinds
+from rectifit.certificate.envelope import FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB, Kinds
 from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
 from rectifit.certificate.tighten import (
+    can_shrink,
     decide,
     has_intervals,
+    is_open,
     shrink_by_cost,
     shrink_by_ellipsoid,
     shrink_by_tilts,
 )
 from rectifit.certificate.transfer import Transfer, first_transfer
+from rectifit.tolerances import INTERVAL_RTOL
 
 __all__ = ["SignSearch"]
 
@@ -43,6 +60,15 @@ MIN_SETTLED = 0.03
 # Weights of the barrier at the beginning and at the end of an ascent, as shares of the room per coefficient.
 FIRST_BARRIER = 0.3
 LAST_BARRIER = 0.01
+# Where the space is cut into slabs at first, the last being the far one, in multiples of |y|.
+FIRST_CUTS = (-1.0, -4.0, -16.0)
+# A far region is cut at this multiple, until that is reached.
+FAR_FACTOR = 4.0
+MAX_FAR = 200.0
+# A slab is split if it is wider than this, in units in which it is split half way: the inverse hyperbolic
+# sine of m / |y| over SLAB_UNIT, logarithmic far away.
+MIN_SLAB_WIDTH = 0.1
+SLAB_UNIT = 0.5
 # The room below the cutoff is taken to be no smaller than this share of the cutoff, and than this.
 MIN_ROOM_SHARE = 1e-6
 MIN_ROOM = 1e-15
@@ -50,11 +76,16 @@ MIN_ROOM = 1e-15
 
 @dataclass(slots=True)
 class Signs(Node):
-    """A region with a bound, and where its relaxation was last minimised."""
+    """A region with a bound, and where its relaxation was last minimised; is_new before it is tightened."""
 
     region: Region
     c: Vector
     start: Start
+    is_new: bool = False
+
+    @property
+    def is_far(self) -> bool:
+        return bool(np.isin(self.region.kind, (FAR_FREE, FAR_ON)).any())
 
 
 class SignSearch(BestFirst[Signs]):
@@ -62,20 +93,37 @@ class SignSearch(BestFirst[Signs]):
 
     def __init__(self, samples: Samples, control: Control, reach: Vector | None = None) -> None:
         super().__init__(samples.y, control)
-        self.samples = samples
-        self.transfer = Transfer(samples, control.offer, control.is_over)
+        self.given = samples
+        self._use(samples)
         none = np.full(samples.y.size, np.inf) if reach is None else reach
         self.region = Region(first_kinds(samples.y), -none, none.copy())
-        self._push(
-            [Signs(self._proved, self.region, np.zeros(samples.y.size), Start(np.zeros(samples.Z.shape[1])))]
-        )
+        self._push([self._new(self.region)])
+
+    def _use(self, samples: Samples) -> None:
+        self.samples = samples
+        self.transfer = Transfer(samples, self.control.offer, self.control.is_over)
+
+    def _new(self, region: Region) -> Signs:
+        start = Start(np.zeros(self.samples.Z.shape[1]))
+        return Signs(self._proved, region, np.zeros(region.kind.size), start, is_new=True)
 
     def start(self) -> bool:
-        """Tighten and bound the root; True if that closes the search."""
+        """Tighten and bound the root, or first slabs; True if that closes the search."""
         (root,) = self._take(1)
-        if self.samples.y.size and self._bound_root(root):
-            self._push([root])
+        parts = []
+        if self.given.y.size and self._find_first_signs(root):
+            base = self._plain(root)
+            if base.factor is None and not can_shrink(self.given.Z):
+                parts = self._first_slabs()
+            else:
+                parts = self._tightened(root)
+                self._proved = max(self._proved, min([self.cutoff, *(part.bound for part in parts)]))
+        self._push(parts)
         self._done()
+        if len(parts) > 1:
+            for slab in self._take(len(parts)).copy():
+                self._push(self._expand(slab))
+            self._done()
         return self.n_open == 0
 
     @property
@@ -85,27 +133,16 @@ class SignSearch(BestFirst[Signs]):
     def _relax(self, region: Region, c: Vector) -> Relaxation:
         return Relaxation(self.samples, region, c)
 
-    def _bound_root(self, root: Signs) -> bool:
-        """Tighten and bound the root. False if that closes the search."""
-        if not self._find_intervals(root):
-            return False
-        root.c = first_transfer(self.region)
-        if not self._tighten(root, MAX_ROOT_ROUNDS, first=True):
-            return False
-        self._proved = max(self._proved, min(root.bound, self.cutoff))
-        return True
-
-    def _find_intervals(self, root: Signs) -> bool:
-        """Find first intervals of u by the cheapest means that work. False if that closes the search.
+    def _find_first_signs(self, root: Signs) -> bool:
+        """Find samples that are on by the cheapest means that work. False if that closes the search.
 
         Samples with large outcomes are the first that are known to be on, from their cost or by tilts. A few
-        of them make the relaxation definite, and its ellipsoids give all other intervals. If that fails, all
-        samples are tilted.
+        of them make the relaxation definite.
         """
-        region, Z = self.region, self.samples.Z
+        region = root.region
         if shrink_by_cost(region, self.samples.y, self.cutoff) < 0:
             return False
-        base, few = self._plain(root), FIRST_TILTS_PER_COEFFICIENT * Z.shape[1]
+        base, few = self._plain(root), FIRST_TILTS_PER_COEFFICIENT * self.samples.Z.shape[1]
         free = np.flatnonzero(region.kind == FREE)
         free = free[np.argsort(-self.samples.y[free], kind="stable")]
         while base.factor is None and free.size > 0 and not self.control.is_over():
@@ -115,17 +152,65 @@ class SignSearch(BestFirst[Signs]):
             if not (region.kind[part] == ON).any():
                 break
             base = self._plain(root)
-        if base.factor is None and (region.l > -np.inf).any():
-            if self._tilt(region, base, np.flatnonzero((region.kind != ON) & (region.kind != OFF))) < 0:
+        return True
+
+    def _first_slabs(self) -> list[Signs]:
+        """Slabs that together hold all better solutions, the far one first."""
+        Z, _, y, ridge = self.given
+        self._size = float(np.linalg.norm(y))
+        mean = Z.sum(axis=0) / np.sqrt(y.size)
+        self._use(Samples.from_rows(np.vstack([Z, mean]), np.append(y, 0.0), ridge))
+        top = (1.0 + np.sqrt(max(self.cutoff, 0.0)) / self._size) * (1.0 + INTERVAL_RTOL)
+        cuts = (top, *FIRST_CUTS)
+        slabs = [self._slab(low, high) for high, low in pairwise(cuts)]
+        return [self._far(cuts[-1]), *reversed(slabs)]
+
+    def _slab(self, low: float, high: float) -> Signs:
+        """The slab of all b with low <= m(b) / |y| <= high."""
+        kind, l, U = self.region  # noqa: E741
+        ends = low * self._size, high * self._size
+        region = Region(np.append(kind, np.int8(SLAB)), np.append(l, ends[0]), np.append(U, ends[1]))
+        return self._new(region)
+
+    def _far(self, at: float) -> Signs:
+        """All b with m(b) / |y| <= at < 0, scaled down to m(b) / |y| = at."""
+        node = self._slab(at, at)
+        kind, l, U = node.region  # noqa: E741
+        kind[kind == FREE] = FAR_FREE
+        kind[kind == ON] = FAR_ON
+        n = self.given.y.size
+        # Scaled down, an interval reaches from where it was to 0.
+        np.minimum(l[:n], 0.0, out=l[:n])
+        np.maximum(U[:n], 0.0, out=U[:n])
+        l[kind == FAR_ON] = 0.0
+        return node
+
+    def _tightened(self, node: Signs) -> list[Signs]:
+        """A new node after intervals, ascent and tilts; none if it holds nothing better."""
+        is_open = self._find_intervals(node)
+        if is_open:
+            node.c = np.where(node.c == 0.0, first_transfer(node.region), node.c)
+            is_open = self._tighten(node, MAX_ROOT_ROUNDS, first=True)
+        node.is_new = False
+        return [node] if is_open else []
+
+    def _find_intervals(self, node: Signs) -> bool:
+        """Find intervals of u. False if that closes the node.
+
+        Where the relaxation is definite, its ellipsoids give them. Otherwise all samples are tilted.
+        """
+        region, base = node.region, self._plain(node)
+        if base.factor is None and (region.l > -np.inf).any() and not has_intervals(region):
+            if self._tilt(region, base, np.flatnonzero(is_open(region.kind))) < 0:
                 return False
-            base = self._plain(root)
+            base = self._plain(node)
         settled = 1
         while base.factor is not None and settled > 0:
-            root.bound = max(root.bound, base.value)
-            settled = shrink_by_ellipsoid(region, Z, base, self.cutoff)
-            if settled < 0 or root.bound >= self.cutoff:
+            node.bound = max(node.bound, base.value)
+            settled = shrink_by_ellipsoid(region, self.samples.Z, base, self.cutoff)
+            if settled < 0 or node.bound >= self.cutoff:
                 return False
-            base = self._plain(root)
+            base = self._plain(node)
         return True
 
     def _tilt(
@@ -173,37 +258,90 @@ class SignSearch(BestFirst[Signs]):
         return True
 
     def _expand(self, node: Signs) -> list[Signs]:
+        is_kept = bool(self._tightened(node)) if node.is_new else self._bound_again(node)
+        if not is_kept or node.bound >= self.cutoff:
+            return []
+        self.control.offer(node.start.b)
+        parts = self._split_slab(node)
+        return parts if parts else self._split_sign(node)
+
+    def _bound_again(self, node: Signs) -> bool:
+        """Bound a node whose parent was tightened. False if it holds nothing better."""
         plain = self._plain(node)
         node.bound = max(node.bound, plain.value)
         if node.bound >= self.cutoff:
-            return []
+            return False
         node.start = plain.start
         if plain.factor is not None:
             if shrink_by_ellipsoid(node.region, self.samples.Z, plain, self.cutoff) < 0:
-                return []
+                return False
             # Samples that could not lend curvature before begin with very little.
             node.c = np.where(node.c == 0.0, first_transfer(node.region), node.c)
-            close = self.cutoff - node.bound < MAX_GAP_FOR_ROUNDS * self.cutoff
-            if self.n_nodes > 1 and close and not self._tighten(node, MAX_NODE_ROUNDS):
-                return []
-        self.control.offer(node.start.b)
-        if node.bound >= self.cutoff:
+        elif not has_intervals(node.region):
+            return True
+        close = self.cutoff - node.bound < MAX_GAP_FOR_ROUNDS * self.cutoff
+        return not close or self._tighten(node, MAX_NODE_ROUNDS)
+
+    def _split_slab(self, node: Signs) -> list[Signs]:
+        """Two slabs, or a slab and what is farther away; nothing where slabs would be too narrow."""
+        kind, l, U = node.region  # noqa: E741
+        if kind[-1] != SLAB:
             return []
-        free = np.flatnonzero(node.region.kind == FREE)
+        low, high = float(l[-1]) / self._size, float(U[-1]) / self._size
+        if node.is_far:
+            at = FAR_FACTOR * low
+            parts = [self._slab(at, low), self._far(at)] if at >= -MAX_FAR else []
+        else:
+            ends = np.arcsinh(np.array([low, high]) / SLAB_UNIT)
+            if not MIN_SLAB_WIDTH < ends[1] - ends[0] < np.inf:
+                return []
+            middle = SLAB_UNIT * np.sinh(ends.mean()) * self._size
+            parts = [self._copy(node), self._copy(node)]
+            parts[0].region.U[-1] = parts[1].region.l[-1] = middle
+        for part in parts:
+            part.bound, part.is_new = node.bound, True
+        return parts
+
+    @staticmethod
+    def _copy(node: Signs) -> Signs:
+        """A part of a node. Of the start it keeps the point alone: the rest is large."""
+        return Signs(node.bound, node.region.copy(), node.c.copy(), Start(node.start.b))
+
+    def _split_sign(self, node: Signs) -> list[Signs]:
+        """A free sample on and off."""
+        kind = node.region.kind
+        free = np.flatnonzero((kind == FREE) | (kind == FAR_FREE))
+        if free.size == 0 and node.is_far:
+            return [self._unscaled(node)]
         if free.size == 0:
             self._leave(max(node.bound, self._plain(node).value))
             return []
-        sample, parts = self._branching_sample(node, free), []
-        for kind in (ON, OFF):
-            region = node.region.copy()
-            region.kind[sample] = kind
-            if kind == ON:
-                region.l[sample] = max(region.l[sample], 0.0)
-            else:
-                region.U[sample] = min(region.U[sample], 0.0)
-            if decide(region) >= 0:
-                parts.append(Signs(node.bound, region, node.c.copy(), node.start))
-        return parts
+        sample = self._branching_sample(node, free)
+        on, off = self._copy(node), self._copy(node)
+        on.region.l[sample] = max(on.region.l[sample], 0.0)
+        off.region.U[sample] = min(off.region.U[sample], 0.0)
+        return [self._unscaled(part) for part in (on, off) if decide(part.region) >= 0]
+
+    def _unscaled(self, node: Signs) -> Signs:
+        """A far node with all its scales, once samples that are on give ellipsoids or all signs are known.
+
+        Signs do not depend on the scale. With its own losses a node without open signs is exact.
+        """
+        kind = node.region.kind
+        on = (kind == FAR_ON) | (kind == ON)
+        if not node.is_far or ((kind == FAR_FREE).any() and not self._is_definite(on)):
+            return node
+        whole = self._slab(-np.inf, float(node.region.U[-1]) / self._size)
+        whole.region.l[on] = np.maximum(whole.region.l[on], 0.0)
+        whole.region.U[kind == OFF] = 0.0
+        whole.bound = node.bound
+        decide(whole.region)
+        return whole
+
+    def _is_definite(self, on: Mask) -> bool:
+        """Whether these samples with the ridge determine all coefficients."""
+        rows = self.samples.Z[on]
+        return len(rows) >= rows.shape[1] and is_regular(self.samples.ridge + rows.T @ rows)
 
     def _plain(self, node: Signs) -> Bound:
         """The relaxation without any transfer: exact where no sample is free."""
@@ -217,7 +355,10 @@ class SignSearch(BestFirst[Signs]):
         env = self._relax(node.region, node.c).envelopes
         line = env.constant + env.slope * u - node.c * u * u
         on_chord = (u > env.a) & (u < env.t)
-        missed = np.where(on_chord, np.square(np.maximum(u, 0.0) - y) - line, 0.0)
+        loss = np.square(np.maximum(u, 0.0) - y)
+        if node.is_far:
+            loss = np.where(u > 0.0, np.square(np.maximum(u - y, 0.0)), loss)
+        missed = np.where(on_chord, loss - line, 0.0)
         if missed[free].max() <= 0.0:
             return int(free[np.argmin(np.abs(u[free]))])
         return int(free[np.argmax(missed[free])])

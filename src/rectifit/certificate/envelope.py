@@ -17,6 +17,19 @@ coefficients: samples with c < 0 lend curvature, those with c > 0 borrow it. All
                        steeper than h at 0, the tangent from l to h
     FREE     y > 0     c > 0: the line that touches h left of 0 at a and right of 0 at t; otherwise, or if
                        a < l, the tangent from l to h at t; if t > U, a line that ends at (U, h(U))
+    SLAB     f = 0     c <= 0: the chord of c u^2 from l to U; penalties beyond both
+
+Far kinds stand for the least loss over all larger scales, t >= 1, of a sample with y > 0,
+
+    min_t (max(0, t u) - y)^2 = y^2 for u <= 0,   max(0, u - y)^2 for u > 0,
+
+which is 0 for 0 < u <= y (of y <= 0 and of OFF, t = 1 is the least already). With c right of 0 it is at least
+c t^2 + (1 + c)(u - t)_+^2 for u >= t = y / (1 + c).
+
+    FAR_ON     u >= 0  c <= 0: the chord of c u^2 from l to t, then the above; a penalty for u < l
+    FAR_FREE           the line through (0, 0) that touches y^2 + c u^2 at a < 0; otherwise, or if a < l, the
+                       line from l that is highest below h at 0 and at t, and from t on the above, but lower;
+                       where y^2 + c l^2 is so low that it rises, the tangent from l, or a line to (U, c U^2)
 """
 
 from __future__ import annotations
@@ -24,9 +37,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rectifit._typing import Matrix, Vector
-from rectifit.certificate.records import CONVEX, FREE, OFF, ON, Kinds
+from rectifit.certificate.records import CONVEX, FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB, Kinds
 
-__all__ = ["CONVEX", "FREE", "OFF", "ON", "Envelopes", "Kinds"]
+__all__ = ["CONVEX", "FAR_FREE", "FAR_ON", "FREE", "OFF", "ON", "SLAB", "Envelopes", "Kinds"]
 
 
 class Envelopes(NamedTuple):

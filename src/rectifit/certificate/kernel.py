@@ -11,7 +11,18 @@ import numpy as np
 
 from rectifit import bounds, pieces
 from rectifit._typing import Matrix, Vector
-from rectifit.certificate.records import CONVEX, FREE, OFF, ON, KernelRows, Region, Samples
+from rectifit.certificate.records import (
+    CONVEX,
+    FAR_FREE,
+    FAR_ON,
+    FREE,
+    OFF,
+    ON,
+    SLAB,
+    KernelRows,
+    Region,
+    Samples,
+)
 from rectifit.compiling import compiled, inner, shared
 from rectifit.tolerances import OFF_PENALTY
 
@@ -19,11 +30,53 @@ __all__ = ["build", "support", "support_line"]
 
 shared(pieces.conjugate, bounds.support_allowance)
 
+# The steepest line of a far sample, in whitened units. Next to 0 a steeper one would only cost digits.
+MAX_FAR_SLOPE = 1e3
+# Stands for an end that a slab does not have, in whitened units: no minimum is there.
+NO_END = 1e30
+
+
+@inner
+def far_envelope(kind, y, lower, U, c, out):
+    """The same for slabs and for samples that stand for all larger scales."""
+    square, one, finite = y * y, 1.0 + c, lower > -np.inf
+    constant, slope, right, left, a = 0.0, 0.0, one, 0.0, lower
+    if kind == SLAB:
+        finite = finite and U < np.inf
+        a, t = max(lower, -NO_END), min(U, NO_END)
+        right, left = OFF_PENALTY, OFF_PENALTY
+    else:
+        t = min(y / one, U)
+    if kind == FAR_ON:
+        left, t = OFF_PENALTY, max(t, lower)
+    if kind != FAR_FREE:
+        slope, constant = c * (a + t), -c * a * t
+    elif c > 0.0 and c * lower * lower >= square:
+        a, left, finite = -y / math.sqrt(c), c, True
+        slope = 2.0 * c * a
+    elif finite:
+        at, touch = square + c * lower * lower, lower + math.sqrt((lower * lower - 2.0 * y * lower) / one)
+        if touch * one >= y:
+            # A line that rises: it touches h at the right, or ends at U, and is below 0 at 0.
+            t = min(touch, U)
+            slope = 2.0 * one * t - 2.0 * y if touch <= U else (c * t * t - at) / (t - lower)
+            constant = at - slope * lower
+        else:
+            # A line that falls is below h if it is at l, at 0 and at t, from where it does not fall.
+            slope = max(min(at / lower, (c * t * t - at) / (t - lower)), -MAX_FAR_SLOPE)
+            constant = min(at - slope * lower, 0.0, c * t * t - slope * t)
+    out[0], out[1], out[2], out[3] = constant, slope, right, t
+    out[4] = 0.0 if kind == SLAB else max(-slope, 0.0)
+    out[5], out[6], out[7] = left, 0.0 if a == -np.inf else a, 1.0 if finite else 0.0
+
 
 @inner
 def envelope(kind, y, lower, U, c, out):
     """One envelope (see envelope.py): out <- constant, slope, right, t, jump, left, a, has_chord."""
     square, one, finite = y * y, 1.0 + c, lower > -np.inf
+    if kind >= SLAB:
+        far_envelope(kind, y, lower, U, c, out)
+        return
     low = min(lower, 0.0) if finite else 0.0
     constant, slope, right, t, jump, left, a = square, 0.0, one, 0.0, 0.0, 0.0, low
     has_chord = finite
@@ -94,7 +147,7 @@ def build(
             rows[i, j] = root * Z[i, j]
             length += Z[i, j] * Z[i, j]
         norms[i] = root * math.sqrt(length)
-        if kind[i] == FREE and env[5] > 0.0:
+        if kind[i] != ON and env[5] > 0.0:
             root = math.sqrt(env[5])
             for j in range(q):
                 rows[m, j] = -root * Z[i, j]

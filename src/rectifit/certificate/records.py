@@ -11,9 +11,12 @@ from rectifit._typing import Integers, Mask, Matrix, Vector
 
 __all__ = [
     "CONVEX",
+    "FAR_FREE",
+    "FAR_ON",
     "FREE",
     "OFF",
     "ON",
+    "SLAB",
     "Cell",
     "CellWork",
     "Cells",
@@ -32,6 +35,11 @@ CONVEX = 0
 FREE = 1
 ON = 2
 OFF = 3
+# A row without a loss, whose u = z'b is known to lie in an interval: a slab of coefficients.
+SLAB = 4
+# As FREE and ON, but for the least loss of a sample over all larger scales, t >= 1, of u.
+FAR_FREE = 5
+FAR_ON = 6
 
 # Small numbers, one per cell.
 Small = Annotated[npt.NDArray[np.int16], 1]

@@ -16,8 +16,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from rectifit._typing import Index, Matrix, Vector
-from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
+from rectifit._typing import Index, Mask, Matrix, Vector
+from rectifit.certificate.envelope import CONVEX, FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB, Kinds
 from rectifit.certificate.relaxation import Bound, Region, Relaxation
 from rectifit.tolerances import COVER_TOL, INTERVAL_ATOL, INTERVAL_RTOL
 
@@ -25,6 +25,7 @@ __all__ = [
     "can_shrink",
     "decide",
     "has_intervals",
+    "is_open",
     "shrink_by_cost",
     "shrink_by_ellipsoid",
     "shrink_by_tilts",
@@ -33,13 +34,15 @@ __all__ = [
 # Tilts that are minimised in one call.
 TILT_BATCH = 32
 # Lengths tau of each tilt that are tried, the range of factors between two, and the factor without a bound.
-MAX_TRIES = 2
+MAX_TRIES = 1
 MIN_TAU_FACTOR = 0.05
 MAX_TAU_FACTOR = 20.0
 TAU_FACTOR_WITHOUT_BOUND = 0.2
 # A tilt whose next factor lies between these has a length that is good enough.
 MIN_GOOD_FACTOR = 0.7
 MAX_GOOD_FACTOR = 1.4
+# A tilt may settle the sign of a u that is farther from 0 than this share of what it is expected to reach.
+SETTLED_SHARE = 0.5
 # Lower limits that keep quotients finite: of the room below the cutoff, of its share, and of spreads.
 MIN_ROOM = 1e-12
 MIN_RISE_SHARE = 1e-12
@@ -50,11 +53,16 @@ def decide(region: Region) -> int:
     """Turn samples whose interval has one sign ON or OFF. Returns how many; -1 if nothing can be better."""
     if bool((region.l > region.U).any()):
         return -1
-    open_ = (region.kind == FREE) | (region.kind == CONVEX)
+    open_ = is_open(region.kind)
     on, off = open_ & (region.l >= 0.0), open_ & (region.U <= 0.0)
-    region.kind[on] = ON
+    region.kind[on] = np.where(region.kind[on] == FAR_FREE, FAR_ON, ON)
     region.kind[off & ~on] = OFF
     return int(np.count_nonzero(on | off))
+
+
+def is_open(kind: Kinds) -> Mask:
+    """Samples whose sign is not known."""
+    return np.asarray((kind == FREE) | (kind == CONVEX) | (kind == FAR_FREE))
 
 
 def can_shrink(Z: Matrix) -> bool:
@@ -74,8 +82,7 @@ def can_shrink(Z: Matrix) -> bool:
 
 def has_intervals(region: Region) -> bool:
     """Whether every open sample has a lower end."""
-    open_ = (region.kind == FREE) | (region.kind == CONVEX)
-    return bool((region.l[open_] > -np.inf).all())
+    return bool((region.l[is_open(region.kind)] > -np.inf).all())
 
 
 def shrink_by_cost(region: Region, y: Vector, cutoff: float) -> int:
@@ -156,24 +163,45 @@ def shrink_by_tilts(
     only: Index | None = None,
     spreads: Matrix | None = None,
 ) -> int:
-    """Intervals of u of open samples from tilts along their rows, or only lower ends of some; as `decide`.
+    """Intervals of u from tilts along rows, where they may pay, or only lower ends of some; as `decide`.
 
-    spreads are those of the last time, downwards and upwards, NaN where there are none, and are changed.
+    A lower end pays where there is none, where the line of an envelope begins at it, and where the sample may
+    prove to be on; an upper end where it may prove to be off. spreads are those of the last time, downwards and upwards, NaN
+    where there are none, and are changed.
     """
     # Without definite curvature about a quarter of the rows is on the quadratic, of a Gram matrix 1 in all.
     H = np.eye(Z.shape[1]) / 4.0 if base.factor is None else base.start.curvature()
     first = np.einsum("ij,ji->i", Z, np.linalg.solve(H, Z.T))
     spreads = np.full((2, len(Z)), np.nan) if spreads is None else spreads
     spreads[:] = np.where(np.isnan(spreads), first, spreads)
-    index = np.flatnonzero((region.kind == FREE) | (region.kind == CONVEX)) if only is None else only
+    index, upper = only, np.zeros(len(Z), dtype=np.bool_)
+    if index is None:
+        lower, upper = _worthwhile(region, relaxation, base, cutoff, spreads)
+        index = np.flatnonzero(lower)
     spread = spreads[0, index]
     low = tilted_bounds(relaxation, base, Z[index], cutoff, spread, is_over)
     np.maximum.at(region.l, index, low - INTERVAL_ATOL)
     spreads[0, index] = spread
-    if only is None:
-        index = index[region.l[index] < 0.0]
-        spread = spreads[1, index]
-        high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread, is_over)
-        np.minimum.at(region.U, index, high + INTERVAL_ATOL)
-        spreads[1, index] = spread
+    index = np.flatnonzero(upper & ((region.l < 0.0) | (region.kind == SLAB)))
+    spread = spreads[1, index]
+    high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread, is_over)
+    np.minimum.at(region.U, index, high + INTERVAL_ATOL)
+    spreads[1, index] = spread
     return decide(region)
+
+
+def _worthwhile(
+    region: Region, relaxation: Relaxation, base: Bound, cutoff: float, spreads: Matrix
+) -> tuple[Mask, Mask]:
+    """Rows whose lower ends are worth a tilt, and those whose upper ends are.
+
+    For a quadratic, u reaches sqrt(room * spread) below and above the minimum: a sign whose distance from 0
+    is a good share of that may be settled.
+    """
+    env, kind, u = relaxation.envelopes, region.kind, base.u
+    slab = (kind == SLAB) & (region.l < region.U)
+    reach = SETTLED_SHARE * np.sqrt(max(cutoff - base.value, 0.0) * spreads)
+    has_line = (kind == FREE) | (kind == FAR_FREE) | (relaxation.c < 0.0)
+    begins_at_end = has_line & (env.has_chord > 0.0) & (env.left == 0.0) & (u < env.t)
+    lower = is_open(kind) & (begins_at_end | (region.l == -np.inf) | (u > reach[0]))
+    return slab | lower, slab | (is_open(kind) & (u < -reach[1]))

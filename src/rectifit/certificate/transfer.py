@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from rectifit._typing import Mask, Vector
-from rectifit.certificate.envelope import FREE, ON
+from rectifit.certificate.envelope import FAR_FREE, FAR_ON, FREE, ON, SLAB
 from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
 from rectifit.certificate.tighten import shrink_by_ellipsoid
@@ -84,10 +84,17 @@ class Ascent:
             self.best, self.c = here.bound, here.c
 
 
+def can_lend(region: Region) -> Mask:
+    """Rows whose loss less some curvature has an envelope."""
+    return np.asarray(
+        (region.kind == ON) | ((region.l > -np.inf) & ((region.U < np.inf) | (region.kind != SLAB)))
+    )
+
+
 def first_transfer(region: Region) -> Vector:
     """A c with which C is positive definite: samples that are ON lend a third, all others very little."""
-    bounded = region.l > -np.inf
-    return np.where(region.kind == ON, FIRST_TRANSFER_ON, np.where(bounded, FIRST_TRANSFER, 0.0))
+    others = np.where(can_lend(region), FIRST_TRANSFER, 0.0)
+    return np.where(region.kind == ON, FIRST_TRANSFER_ON, others)
 
 
 @dataclass
@@ -147,8 +154,10 @@ class Transfer:
 
     @staticmethod
     def _limits(region: Region) -> tuple[Vector, Vector]:
-        lends = (region.kind == ON) | (region.l > -np.inf)
-        return np.where(lends, MIN_TRANSFER, 0.0), np.where(region.kind == FREE, MAX_TRANSFER, 0.0)
+        lends = can_lend(region)
+        low = np.where(lends, np.where(region.kind == SLAB, -MAX_TRANSFER, MIN_TRANSFER), 0.0)
+        borrows = (region.kind == FREE) | (region.kind == FAR_FREE)
+        return low, np.where(borrows, MAX_TRANSFER, 0.0)
 
     def _evaluate(self, region: Region, c: Vector, start: Start, mu: float) -> Evaluation | None:
         relaxation = Relaxation(self.samples, region, c)
@@ -168,8 +177,10 @@ class Transfer:
     def _slope(relaxation: Relaxation, u: Vector) -> Vector:
         """d LB / d c."""
         env, kind = relaxation.envelopes, relaxation.region.kind
-        on_line = (env.has_chord > 0.0) & ((u > env.a) | (env.left == 0.0)) & ((u < env.t) | (kind > ON))
-        return np.where(on_line, (u - env.a) * (env.t - u), 0.0)
+        goes_on = (env.left == 0.0) | (kind == SLAB) | (kind == FAR_ON)
+        on_line = (env.has_chord > 0.0) & ((u > env.a) | goes_on) & ((u < env.t) | (kind > ON))
+        end = np.where((kind == FAR_FREE) & (env.slope < 0.0), 0.0, env.t)
+        return np.where(on_line, (u - env.a) * (end - u), 0.0)
 
     def _step(self, region: Region, here: Evaluation, memory: Memory, mu: float) -> Evaluation | None:
         """One step of projected L-BFGS with backtracking; None if nothing higher was found."""

@@ -1,0 +1,179 @@
+"""The search over signs in slabs of the mean u, and in the far region, where all scales are one."""
+
+import numpy as np
+import pytest
+from brute import least_objective, random_problem
+
+from rectifit import solve
+from rectifit.certificate.best_first import Control
+from rectifit.certificate.branching import SignSearch
+from rectifit.certificate.envelope import FAR_FREE, FAR_ON, OFF, ON, SLAB
+from rectifit.certificate.presolve import reduce_rows
+from rectifit.certificate.records import Samples
+from rectifit.certificate.relaxation import Region, Relaxation
+from rectifit.certificate.tighten import shrink_by_cost
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the fit is the zero function", "ignore:no outcome is positive"
+)
+
+MAX_NODES = 15
+
+
+def far_loss(u, y):
+    """The least loss over all larger scales."""
+    return np.where(u > 0.0, np.square(np.maximum(u - y, 0.0)), y * y)
+
+
+def test_the_far_loss_is_the_least_over_larger_scales():
+    u, y = np.meshgrid(np.linspace(-2.0, 2.0, 41), np.linspace(0.05, 2.0, 40))
+    scales = np.geomspace(1.0, 1e4, 4000)[:, None, None]
+    least = np.square(np.maximum(scales * u, 0.0) - y).min(axis=0)
+    assert np.all(far_loss(u, y) <= least + 1e-12)
+    assert np.abs(far_loss(u, y) - least).max() < 1e-2
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_envelopes_of_slabs_and_far_samples_are_convex_and_below(seed):
+    draw = np.random.default_rng(seed)
+    y = np.abs(draw.normal(size=300))
+    kind = draw.choice([SLAB, FAR_ON, FAR_FREE], y.size)
+    low = np.where(kind == FAR_ON, 0.5, -2.0) * draw.exponential(size=y.size)
+    low = np.where((kind == FAR_FREE) & (draw.random(y.size) < 0.2), -np.inf, low)
+    high = np.maximum(low, 0.0) + draw.exponential(size=y.size) * draw.choice([0.1, 1.0, 5.0], y.size)
+    c = draw.uniform(-0.9, 1.5, y.size) * draw.choice([0.01, 1.0], y.size)
+    c = np.where((kind != FAR_FREE) | (low == -np.inf), np.minimum(c, 0.0), c)
+    c = np.where(low == -np.inf, np.abs(c), np.where(kind == SLAB, 20.0 * c, c))
+    region = Region(kind.astype(np.int8), low, high)
+    env = Relaxation(Samples.from_rows(np.ones((300, 1)), y, np.eye(1)), region, c).envelopes
+
+    def value(u):
+        right, left = np.maximum(u - env.t, 0.0), np.maximum(env.a - u, 0.0)
+        return env.constant + env.slope * u + env.right * right**2 + env.jump * right + env.left * left**2
+
+    first = np.where(low > -np.inf, low, -3.0)
+    for share in np.linspace(0.0, 1.0, 201):
+        u = first + share * (high - first)
+        loss = np.where(kind == SLAB, 0.0, far_loss(np.where(kind == FAR_ON, np.maximum(u, 1e-300), u), y))
+        assert np.all(value(u) - c * u * u <= loss + 1e-10)
+    grid = np.array([value(np.full(300, u)) for u in np.linspace(-4.0, 4.0, 201)])
+    assert np.all(grid[2:] - 2.0 * grid[1:-1] + grid[:-2] >= -1e-9)
+
+
+def slab_search(reduced, cutoff, max_nodes=MAX_NODES):
+    """A search that begins with slabs, whether the data need them or not; None if costs close it."""
+
+    def is_over():
+        return search.n_nodes >= max_nodes
+
+    search = SignSearch(reduced, Control(lambda: cutoff, lambda _: None, is_over))
+    search._take(1)
+    search._done()
+    if shrink_by_cost(search.region, reduced.y, cutoff) < 0:
+        return None
+    search._push(search._first_slabs())
+    return search
+
+
+@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("factor", [1.0001, 1.2])
+def test_a_cutoff_above_the_optimum_is_never_proved(seed, factor):
+    problem = random_problem(seed)
+    reduced = reduce_rows(problem)
+    least = reduced.value(least_objective(problem))
+    slack = 1e-8 * float(reduced.y @ reduced.y) + 1e-12
+    cutoff = least * factor + 10.0 * slack
+    if not reduced.y.any():
+        return
+    search = slab_search(reduced, cutoff)
+    assert search is not None
+    assert not search.run()
+    assert search.lower_bound <= least + slack
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_cutoff_below_the_optimum_is_proved(seed):
+    problem = random_problem(seed)
+    reduced = reduce_rows(problem)
+    least = reduced.value(least_objective(problem))
+    if least <= 1e-8 * float(reduced.y @ reduced.y):
+        return
+    search = slab_search(reduced, 0.99 * least, 4000)
+    assert search is None or search.run()
+
+
+def high_signal(seed, n=120, p=4):
+    draw = np.random.default_rng(seed)
+    X = draw.standard_normal((n, p))
+    b = draw.standard_normal(p)
+    y = np.maximum(0.0, X @ b / np.linalg.norm(b) + 0.3) + 0.4 * draw.standard_normal(n)
+    return X, np.maximum(y, 0.0) if seed % 2 else y
+
+
+def holds(search, node, b):
+    """Whether a point lies in a node, of which it knows signs and intervals; far ones at their own scale."""
+    region, Z = node.region, search.samples.Z
+    mean = float(Z[-1] @ b)
+    if node.is_far:
+        if mean > region.U[-1]:
+            return False
+        b = b * (region.U[-1] / mean)
+    u = Z @ b
+    slack = 1e-12 * (1.0 + np.abs(u))
+    inside = np.all((u >= region.l - slack) & (u <= region.U + slack))
+    on, off = (region.kind == ON) | (region.kind == FAR_ON), region.kind == OFF
+    return bool(inside and np.all(u[on] >= -slack[on]) and np.all(u[off] <= slack[off]))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_better_point_stays_in_a_node(seed):
+    X, y = high_signal(seed)
+    fit = solve(X, y)
+    reduced = reduce_rows(fit.problem)
+    cutoff = reduced.value(fit.objective) * 1.6
+    search = slab_search(reduced, cutoff)
+    best = reduced.from_coefficients(fit.beta, fit.intercept)
+    draw = np.random.default_rng(seed)
+    points = [
+        best * draw.uniform(0.5, 1.5) + draw.normal(size=best.size) * draw.choice([0.03, 0.1, 0.3, 1.0])
+        for _ in range(3000)
+    ]
+    loss = [float(np.square(np.maximum(reduced.Z @ b, 0.0) - reduced.y).sum()) for b in points]
+    better = [b for b, value in zip(points, loss, strict=True) if value < cutoff]
+    assert len(better) > 100
+    for max_nodes in (0, 5, 10, 20):
+        search.control.is_over = lambda most=max_nodes: search.n_nodes >= most
+        search.run()
+        assert all(any(holds(search, node, b) for node in search.nodes) for b in better)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_far_bounds_hold_at_all_scales(seed):
+    X, y = high_signal(seed)
+    reduced = reduce_rows(solve(X, y).problem)
+    total = float(reduced.y @ reduced.y)
+    search = slab_search(reduced, 2.0 * total)
+    draw = np.random.default_rng(seed)
+    size = np.sqrt(total)
+    for at in (-0.5, -1.0, -4.0):
+        far = search._far(at)
+        search._tightened(far)
+        for _ in range(2000):
+            d = draw.normal(size=reduced.Z.shape[1])
+            d += (
+                (at * size * draw.uniform(1.0, 4.0) - search.samples.Z[-1] @ d)
+                * search.samples.Z[-1]
+                / float(search.samples.Z[-1] @ search.samples.Z[-1])
+            )
+            u = reduced.Z @ d
+            assert far.bound <= float(np.square(np.maximum(u, 0.0) - reduced.y).sum()) + 1e-9
+
+
+def test_intercept_and_high_signal_close_without_a_box():
+    X, y = high_signal(0, 300, 8)
+    fit = solve(X, y)
+    reduced = reduce_rows(fit.problem)
+    cutoff = reduced.value(fit.objective * 0.99)
+    search = SignSearch(reduced, Control(lambda: cutoff, lambda _: None))
+    assert search.start()
+    assert search.lower_bound == cutoff
