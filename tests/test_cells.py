@@ -205,6 +205,11 @@ def random_cell(samples, draw, place):
     return OneCell(axis, sign, low, high, first_kinds(y), split)
 
 
+def fits(u, kind, tol=0.0):
+    """Whether the signs in each line of u are those that kinds say."""
+    return (u[:, kind == ON] >= -tol).all(axis=1) & (u[:, kind == OFF] <= tol).all(axis=1)
+
+
 def check_halves(samples, parent, limits, rays, tally):
     """Expand a cell and hold what is said of its halves against rays in them. Returns the open halves."""
     cutoff, explained, limit, _ = limits
@@ -224,10 +229,8 @@ def check_halves(samples, parent, limits, rays, tally):
         assert part.bound >= parent.bound
         # At b = 0 all u are 0, and there is no direction.
         better = inside.where((inside.losses < cutoff - tol) & (inside.scales > 0.0))
-        u = better.directions @ samples.Zt
         assert part.contains(better.directions, EDGE_TOL).all()
-        assert (u[:, part.kind == ON] >= -EDGE_TOL).all()
-        assert (u[:, part.kind == OFF] <= EDGE_TOL).all()
+        assert fits(better.directions @ samples.Zt, part.kind, EDGE_TOL).all()
         tally["narrowed"] += (part.high - part.low).sum() < 0.999 * (half.high - half.low).sum()
         tally["settled"] += np.count_nonzero(part.kind >= ON) > 0.5 * part.kind.size
     return [part for part in found if part.state != CLOSED and part.split >= 0]
@@ -238,6 +241,11 @@ def check_cell(samples, cell, draw, n_rays, tally, depth=2):
     rays, total = sample_rays(samples, cell, draw, n_rays), float(samples.y @ samples.y)
     best = int(np.argmin(rays.losses))
     least, scale, length = rays.losses[best], rays.scales[best], rays.lengths[best]
+    if draw.random() < 0.3:
+        # Some signs are known before.
+        u = samples.Z @ rays.directions[best]
+        signs = np.where(u > 0.0, ON, OFF)
+        cell.kind = np.where(draw.random(u.size) < 0.2, signs, cell.kind).astype(np.int8)
     bits = draw.integers(0, 1 << min(cell.low.size, 30), size=draw.integers(13))
     cell.corners, cell.weights = bits.astype(np.int32), draw.exponential(max(scale, 0.1), size=bits.size)
     middle = float(np.quantile(rays.losses, 0.3))
@@ -245,6 +253,7 @@ def check_cell(samples, cell, draw, n_rays, tally, depth=2):
     for cutoff in (least - 0.01 * (total - least), least + 1e-6 * total, 0.9 * least + 0.1 * total, middle):
         far = cell.directions_of(far_points(samples, scale * rays.directions[best], cutoff - least))
         more = Rays.of(samples, np.vstack([rays.directions, far]))
+        more = more.where(fits(more.directions @ samples.Zt, cell.kind))
         for reach, limit in ((explained, np.inf), (length * barely, np.inf), (explained, scale * barely)):
             limits = (float(cutoff), float(max(reach, 1e-3)), float(max(limit, 1e-3)), int(draw.integers(3)))
             parts = [cell]
