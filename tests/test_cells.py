@@ -141,8 +141,8 @@ class OneCell:
         return first, OneCell(self.axis, self.sign, np.where(at, middle, self.low), self.high, self.kind, -1)
 
 
-def expand_cell(samples, cell, limits, nogoods=None):
-    """Both halves of a cell after they were bounded by the kernel."""
+def expand_cell(samples, cell, limits, nogoods=None, n_listed=None):
+    """Both halves of a cell after they were bounded by the kernel, which enumerates so many coordinates."""
     n, q = samples.Z.shape
     cells, found = Cells.empty(2, n, q), Found.empty(1, q)
     cells.low[0], cells.high[0], cells.kinds[0] = cell.low, cell.high, pack_kinds(cell.kind)
@@ -153,6 +153,9 @@ def expand_cell(samples, cell, limits, nogoods=None):
         cells.corners[0, :size], cells.weights[0, :size] = cell.corners, cell.weights
     nogoods = np.zeros((0, n), dtype=np.bool_) if nogoods is None else nogoods
     work, layout = CellWork.empty(n, q), Layout.of(q)
+    if n_listed is not None:
+        sizes = {"n_listed": np.array([n_listed]), "n_first": np.array([(n_listed + 1) // 2])}
+        layout = layout._replace(**sizes, has_rest=n_listed < q - 1)
     first, second = np.array([0]), np.array([1])
     expand(
         tuple(samples), tuple(cells), first, second, limits, nogoods, tuple(layout), tuple(work), tuple(found)
@@ -210,13 +213,13 @@ def fits(u, kind, tol=0.0):
     return (u[:, kind == ON] >= -tol).all(axis=1) & (u[:, kind == OFF] <= tol).all(axis=1)
 
 
-def check_halves(samples, parent, limits, rays, tally):
+def check_halves(samples, parent, limits, rays, tally, n_listed=None):
     """Expand a cell and hold what is said of its halves against rays in them. Returns the open halves."""
     cutoff, explained, limit, _ = limits
     tol = LOSS_TOL * float(samples.y @ samples.y)
     # What is said holds for minima along their ray within these limits.
     rays = rays.where((rays.scales <= limit) & (rays.lengths <= explained))
-    found = expand_cell(samples, parent, limits)
+    found = expand_cell(samples, parent, limits, n_listed=n_listed)
     for half, part in zip(parent.halves(), found, strict=True):
         inside = rays.where(half.contains(rays.directions))
         least = float(inside.losses.min(initial=np.inf))
@@ -236,7 +239,7 @@ def check_halves(samples, parent, limits, rays, tally):
     return [part for part in found if part.state != CLOSED and part.split >= 0]
 
 
-def check_cell(samples, cell, draw, n_rays, tally, depth=2):
+def check_cell(samples, cell, draw, n_rays, tally, depth=2, n_listed=None):
     """Check a cell, and halves of halves, for cutoffs and limits around what its best ray has."""
     rays, total = sample_rays(samples, cell, draw, n_rays), float(samples.y @ samples.y)
     best = int(np.argmin(rays.losses))
@@ -258,7 +261,8 @@ def check_cell(samples, cell, draw, n_rays, tally, depth=2):
             limits = (float(cutoff), float(max(reach, 1e-3)), float(max(limit, 1e-3)), int(draw.integers(3)))
             parts = [cell]
             for _ in range(depth):
-                parts = check_halves(samples, parts[draw.integers(len(parts))], limits, more, tally)
+                chosen = parts[draw.integers(len(parts))]
+                parts = check_halves(samples, chosen, limits, more, tally, n_listed)
                 if not parts:
                     break
 
@@ -288,6 +292,17 @@ def test_cells_with_more_coordinates_than_are_enumerated(q):
         for place in PLACES:
             cell = random_cell(samples, draw, place)
             check_cell(samples, cell, draw, 100, tally, depth=1)
+    assert tally["closed"] > 0.03 * tally["halves"]
+
+
+@pytest.mark.parametrize(("q", "n_listed"), [(2, 0), (3, 1), (4, 0), (5, 2)])
+def test_cells_with_few_coordinates_enumerated(q, n_listed):
+    """As above, with so few coordinates that the bound is tight."""
+    draw, tally = np.random.default_rng(q), Counter()
+    for name in DATA:
+        samples = make_samples(name, 15 * q, q, 1)
+        for place in PLACES * 2:
+            check_cell(samples, random_cell(samples, draw, place), draw, 50, tally, n_listed=n_listed)
     assert tally["closed"] > 0.03 * tally["halves"]
 
 
