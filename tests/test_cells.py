@@ -13,6 +13,7 @@ from rectifit.certificate.best_first import Control, first_kinds
 from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
 from rectifit.certificate.cells import CellPool, CellSearch, Faces
 from rectifit.certificate.presolve import reduce_rows
+from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import (
     CONVEX,
     FREE,
@@ -27,6 +28,7 @@ from rectifit.certificate.records import (
     unpack_kinds,
 )
 from rectifit.certificate.scale import ScaleSearch
+from rectifit.parallel import workers
 
 # Losses are sums of squares, and kinds and edges hold up to rounding.
 LOSS_TOL = 1e-10
@@ -605,17 +607,22 @@ def test_cells_of_many_coefficients():
 
 
 @pytest.mark.parametrize("share", [-1e-3, 0.02])
-def test_bounds_rise_and_stay_below_the_least_loss(share):
+@pytest.mark.parametrize("memory_limit", [1, MEMORY_LIMIT])
+def test_bounds_rise_and_stay_below_the_least_loss(share, memory_limit, monkeypatch):
+    monkeypatch.setattr(cells_module, "FIRST_LINES", 16)
     samples, least = low_signal(80, 5, 1)
-    search = search_of(samples, least * (1.0 + share), proved=0.1 * least)
-    bounds = [search.lower_bound]
+    search = search_of(samples, least * (1.0 + share), proved=0.1 * least, memory_limit=memory_limit)
+    bounds, deepest = [search.lower_bound], 0
     while not search.is_done and search.n_nodes < 2000:
         search.advance()
         bounds.append(search.lower_bound)
+        deepest = max(deepest, len(search._stack))
+    assert (deepest > 0) == (memory_limit == 1)
     assert bounds[0] == 0.1 * least
     assert np.all(np.diff(bounds) >= 0.0)
+    # A bound that forgets cells is too high as long as something below the cutoff is left.
     assert bounds[-1] <= least * (1.0 + 1e-9)
-    assert bounds[-1] >= 0.5 * least
+    assert bounds[-1] >= 0.5 * least or memory_limit == 1
     assert search.is_closed == (share < 0.0)
 
 
@@ -685,28 +692,28 @@ def test_an_interrupt_leaves_a_valid_bound(place, after, monkeypatch):
     assert n_interrupts > 0
 
 
-@pytest.mark.parametrize("data", ["categories", "low_signal", "ridge"])
-def test_threads_change_nothing(data):
-    if data == "categories":
-        X, y, _ = categories(1)
-    else:
-        draw = np.random.default_rng(3)
-        X = draw.normal(size=(150, 5))
-        y = np.maximum(X @ [0.6, -0.6, 0.5, 0.2, 0.1] + 0.3 + 1.5 * draw.normal(size=150), 0.0)
-    alpha = 1.0 if data == "ridge" else 0.0
-    best = solve(X, y, alpha=alpha)
+@pytest.mark.parametrize("name", ["gaussian", "dummies", "ridge"])
+def test_threads_change_no_search(name):
+    samples = make_samples(name, 120, 5, 1)
+    cutoff = 0.8 * float(samples.y @ samples.y)
+    found = []
+    for n_threads in (1, 2, 3):
+        search = search_of(samples, cutoff, 1500)
+        with workers(n_threads) as mapped:
+            search.run(mapped)
+        proved = search.lower_bound, search.scale.proved, len(search.faces), search.kind.tobytes()
+        found.append((search.n_nodes, search.work, *proved))
+    assert found[0][0] > 50
+    assert found[0] == found[1] == found[2]
+
+
+def test_threads_change_no_certificate():
+    X, y, _ = categories(1)
+    best = solve(X, y)
     found = set()
     for n_jobs in (1, 2, 3):
-        proof = certify(X, y, best, alpha=alpha, target_gap=1e-3, n_jobs=n_jobs, time_limit=None)
-        found.add(
-            (
-                proof.status,
-                proof.objective,
-                proof.lower_bound,
-                proof.n_nodes,
-                proof.n_active,
-                proof.n_inactive,
-            )
-        )
+        proof = certify(X, y, best, target_gap=1e-3, n_jobs=n_jobs, time_limit=None)
+        counts = proof.n_nodes, proof.n_active, proof.n_inactive, proof.n_undecided
+        found.add((proof.status, proof.objective, proof.lower_bound, *counts))
     assert len(found) == 1
-    assert next(iter(found))[0] == "optimal"
+    assert found.pop()[0] == "optimal"
