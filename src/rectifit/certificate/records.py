@@ -219,13 +219,14 @@ class Found(NamedTuple):
 class ScaleRows(NamedTuple):
     """Rows in a chart: u_i = offset_i + x_i'a for directions d with t'd = 1, those with y > 0 first.
 
-    mass is y^2 of the latter, in falling order.
+    mass is y^2 of the latter, in falling order. The last rows are cuts, u <= 0 in all better solutions.
     """
 
     offset: Vector
     X: Matrix
     Xt: Matrix
     mass: Vector
+    n_cuts: npt.NDArray[np.int64]
 
 
 class ScaleNodes(NamedTuple):
@@ -241,12 +242,13 @@ class ScaleNodes(NamedTuple):
 class ScalePoints(NamedTuple):
     """Points met on the way, the oldest replaced first: bits of samples with u >= -tol and with u > tol.
 
-    is_inside says which lie in the node that is searched.
+    mass is that of the former; is_inside says which points lie in the node that is searched.
     """
 
     points: Matrix
     weakly_on: npt.NDArray[np.int64]
     on: npt.NDArray[np.int64]
+    mass: Vector
     is_inside: npt.NDArray[np.bool_]
     count: npt.NDArray[np.int64]
 

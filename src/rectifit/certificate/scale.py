@@ -41,7 +41,7 @@ from rectifit.certificate.records import (
     ScaleRows,
     ScaleWork,
 )
-from rectifit.certificate.scale_kernel import BITS, DONE, PAUSED, STUCK, is_empty, search_nodes
+from rectifit.certificate.scale_kernel import BITS, MAX_CUTS, DONE, find_cut, PAUSED, STUCK, is_empty, search_nodes
 from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL, SUM_TOL
 
 __all__ = ["ScaleSearch"]
@@ -55,6 +55,8 @@ MIN_TAU = 0.01
 # Turns of t towards directions with a small tau, and the eps for which that is done.
 CHART_TURNS = 6
 CHART_LEVEL = 1 / 100
+# The first half-space to be tried to cut off a face, the factor from one to the next, and the least.
+CUT_LIMITS = (0.5, 0.7, 1e-3)
 # Samples that may be on by choice at the same time, and points that are remembered.
 MAX_ON = 255
 MAX_POINTS = 512
@@ -75,6 +77,7 @@ class ScaleSearch:
         self.proved = 0.0
         self._close_face = close_face
         self._faces: dict[bytes, bool] = {}
+        self._flats: list[Mask] = []
         self._level = 0
         self._is_open = False
         self._is_over = False
@@ -94,10 +97,11 @@ class ScaleSearch:
             np.zeros((MAX_POINTS, q - 1)),
             np.zeros((MAX_POINTS, n_words), np.int64),
             np.zeros((MAX_POINTS, n_words), np.int64),
+            np.zeros(MAX_POINTS),
             np.zeros(MAX_POINTS, np.bool_),
             np.zeros(1, np.int64),
         )
-        self._work = _room(n, q - 1, n_words)
+        self._work = _room(n + MAX_CUTS, q - 1, n_words)
         self._mass = mass[self._order[: self._n_positive]]
         self._rows: ScaleRows | None = None
         self._t = np.zeros(q)
@@ -132,7 +136,7 @@ class ScaleSearch:
 
     def _search(self, budget: int) -> bool:
         """Go on with the present level up to a total of work. Returns False if there is no hope for it."""
-        eps, reach = LEVELS[self._level] / self._tau, math.sqrt(self.samples.Z.shape[1]) / self._tau
+        eps, reach = self._chart_sizes()
         status, line = search_nodes(
             self._rows,
             eps,
@@ -162,6 +166,9 @@ class ScaleSearch:
         for array in (self._nodes.on, self._nodes.off, self._nodes.chosen_off, self._nodes.points):
             array[0] = 0
         self._nodes.height[0] = 1
+        self._rows.n_cuts[0] = 0
+        for nogood in range(len(self._flats)):
+            self._cut_off(nogood)
         return True
 
     def _choose_chart(self) -> ScaleRows:
@@ -178,8 +185,9 @@ class ScaleSearch:
                 break
             t = t + (worst / np.linalg.norm(worst) - t) / (turn + 2.0)
         basis = np.linalg.qr(np.column_stack([self._t, np.eye(Z.shape[1])]))[0][:, 1:]
-        X = np.ascontiguousarray(Z[self._order] @ basis)
-        return ScaleRows(Z[self._order] @ self._t, X, np.ascontiguousarray(X.T), self._mass)
+        Z = np.vstack([Z[self._order], np.zeros((MAX_CUTS, Z.shape[1]))])
+        X = np.ascontiguousarray(Z @ basis)
+        return ScaleRows(Z @ self._t, X, np.ascontiguousarray(X.T), self._mass, np.zeros(1, np.int64))
 
     def _find_tau(self, t: Vector, eps: float, tau: float) -> tuple[float, Vector | None]:
         """Such that t'd >= tau wherever |d| = 1 and |(Zd)_+| <= eps, |d| the largest coordinate; 0 if there is none.
@@ -201,7 +209,8 @@ class ScaleSearch:
                     limit[0] = tau
                     offset = sign * stacked[:, axis]
                     offset[n:] -= limit
-                    if is_empty(ScaleRows(offset, X, Xt, self._mass), is_side, eps, math.sqrt(q), room):
+                    rows = ScaleRows(offset, X, Xt, self._mass, np.zeros(1, np.int64))
+                    if is_empty(rows, is_side, eps, math.sqrt(q), room):
                         break
                     worst = np.insert(room.a, axis, sign)
                     tau = tau * TAU_FACTOR if tau > MIN_TAU else 0.0
@@ -221,8 +230,31 @@ class ScaleSearch:
         inside = _flat(self.samples.Z, positive[weakly_on])
         if inside is not None and self._is_closed(inside):
             self._nogoods = np.vstack([self._nogoods, _pack(~inside[positive])])
+            self._flats.append(inside[self._order])
+            self._cut_off(len(self._flats) - 1)
             return True
         return float(self._mass[on].sum()) < self._need
+
+    def _cut_off(self, nogood: int) -> None:
+        """Cut a face off by a half-space in which all directions lie with a sample of its nogood on.
+
+        In the face all samples of the flat have u = 0; elsewhere the sum of all -u is positive, mostly.
+        """
+        rows, cut = self._rows, self.samples.y.size
+        if rows is None or rows.n_cuts[0] == MAX_CUTS:
+            return
+        cut += int(rows.n_cuts[0])
+        inside = self._flats[nogood]
+        h = -np.append(rows.X[: inside.size][inside].sum(axis=0), rows.offset[: inside.size][inside].sum())
+        h /= max(float(np.linalg.norm(h)), GRAM_RANK_TOL)
+        rows.X[cut], rows.Xt[:, cut], rows.offset[cut] = h[:-1], h[:-1], h[-1]
+        eps, reach = self._chart_sizes()
+        if find_cut(rows, eps, reach, self._nogoods[nogood], CUT_LIMITS, self._work):
+            self._points.count[0] = 0
+
+    def _chart_sizes(self) -> tuple[float, float]:
+        """eps of the present level where t'd = 1, and a bound of the length of a there."""
+        return LEVELS[self._level] / self._tau, math.sqrt(self.samples.Z.shape[1]) / self._tau
 
     def _is_closed(self, inside: Mask) -> bool:
         """Whether the face of these samples holds nothing below the cutoff."""

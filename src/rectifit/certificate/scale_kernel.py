@@ -49,6 +49,8 @@ RARITY_POWER = 4
 MIN_RARITY = 1e-3
 # Samples per word of bits.
 BITS = 64
+# Half-spaces that hold for all better solutions.
+MAX_CUTS = 8
 
 
 @inner
@@ -290,6 +292,7 @@ def keep_point(rows, eps, need, nogoods, points, work):
             total += rows.mass[e]
             if work.u_all[e] > tol:
                 put(points.on[line], e)
+    points.mass[line] = total
     if total < need:
         return -1
     for e in range(len(nogoods)):
@@ -310,6 +313,55 @@ def add_possible(rows, off, bits, work):
                 if (new >> (e % BITS)) & 1:
                     added += rows.mass[e]
     return added
+
+
+@inner
+def use_cuts(rows, work):
+    """Set the half-spaces of all better solutions, the last rows."""
+    n_samples = len(rows.offset) - MAX_CUTS
+    for i in range(n_samples, n_samples + rows.n_cuts[0]):
+        use_row(rows, i, PENALTY, 0.0, work)
+
+
+@compiled
+def find_cut(rows, eps, reach, nogood, limits, work):
+    """Add the half-space h >= beta with the largest beta that holds wherever a sample of the nogood is on.
+
+    h is the row after the present cuts. limits: the first beta, the factor to the next, and the least. Returns
+    whether there is one.
+    """
+    beta, factor, least = limits
+    row = len(rows.offset) - MAX_CUTS + rows.n_cuts[0]
+    offset = rows.offset[row]
+    for e in range(work.n_used[0]):
+        work.is_used[work.used[e]] = False
+    work.n_used[0] = 0
+    use_cuts(rows, work)
+    work.a[:] = 0.0
+    for j in range(len(rows.mass)):
+        if not has(nogood, j):
+            continue
+        use_row(rows, j, 1.0, PENALTY, work)
+        while beta > 0.0:
+            use_row(rows, row, PENALTY, 0.0, work)
+            for e in range(work.n_used[0]):
+                if work.used[e] == row:
+                    work.offset[e] = offset - beta
+            if examine(rows, eps, reach, work) == EMPTY:
+                break
+            beta = beta * factor if beta > least else 0.0
+        use_row(rows, j, 1.0, 0.0, work)
+    for e in range(work.n_used[0]):
+        work.is_used[work.used[e]] = False
+    work.n_used[0] = 0
+    # u = beta - h, or a row of zeros that is never on.
+    sign = 1.0 if beta > 0.0 else 0.0
+    rows.offset[row] = beta - sign * offset
+    for l in range(rows.X.shape[1]):
+        rows.X[row, l] *= -sign
+        rows.Xt[l, row] = rows.X[row, l]
+    rows.n_cuts[0] += beta > 0.0
+    return beta > 0.0
 
 
 @inner
@@ -343,6 +395,7 @@ def weigh_rows(rows, nodes, top, work):
             use_row(rows, e, 1.0, PENALTY, work)
         elif has(nodes.chosen_off[top], e):
             use_row(rows, e, PENALTY, 0.0, work)
+    use_cuts(rows, work)
 
 
 @inner
@@ -380,16 +433,27 @@ def test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
 
 
 @inner
-def choose(rows, top, nogoods, nodes, points):
+def is_urgent(nogood, top, need, nodes, points):
+    """Whether no sample of a nogood is on, and there are points of the node that differ in nothing else."""
+    if not is_disjoint(nogood, nodes.on[top]):
+        return False
+    for line in range(min(points.count[0], len(points.points))):
+        if points.is_inside[line] and points.mass[line] >= need and is_disjoint(nogood, points.on[line]):
+            return True
+    return False
+
+
+@inner
+def choose(rows, top, need, nogoods, nodes, points):
     """The sample to decide next: heavy, and rarely on at the points of the node; -1 if there is none.
 
-    If no sample of a nogood is on yet, one of them is: first those that are on most often.
+    If a nogood is urgent, one of its samples is: first those that are on most often.
     """
     n_points, n_inside, nogood = min(points.count[0], len(points.points)), 0, -1
     for line in range(n_points):
         n_inside += points.is_inside[line]
     for e in range(len(nogoods)):
-        if nogood < 0 and is_disjoint(nogoods[e], nodes.on[top]):
+        if nogood < 0 and is_urgent(nogoods[e], top, need, nodes, points):
             nogood = e
     best, chosen = 0.0, -1
     for j in range(len(rows.mass)):
@@ -475,6 +539,8 @@ def search_nodes(rows, eps, reach, need, nogoods, budget, nodes, points, work):
         for e in range(len(nogoods)):
             if closed:
                 break
+            if not is_urgent(nogoods[e], top, need, nodes, points):
+                continue
             for j in range(n_positive):
                 if not is_disjoint(nogoods[e], work.can):
                     break
@@ -488,7 +554,7 @@ def search_nodes(rows, eps, reach, need, nogoods, budget, nodes, points, work):
         if closed:
             nodes.height[0] -= 1
             continue
-        chosen = choose(rows, top, nogoods, nodes, points)
+        chosen = choose(rows, top, need, nogoods, nodes, points)
         if chosen < 0 or top + 2 > len(nodes.on):
             return STUCK, -1
         nodes.on[top + 1] = nodes.on[top]
