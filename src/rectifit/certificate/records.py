@@ -238,6 +238,12 @@ class ScaleNodes(NamedTuple):
     points: Matrix
     height: npt.NDArray[np.int64]
 
+    @classmethod
+    def empty(cls, depth: int, size: int, n_words: int) -> ScaleNodes:
+        """Room for so many nodes."""
+        on, off, chosen_off = np.zeros((3, depth, n_words), np.int64)
+        return cls(on, off, chosen_off, np.zeros((depth, size)), np.zeros(1, np.int64))
+
 
 class ScalePoints(NamedTuple):
     """Points met on the way, the oldest replaced first: bits of samples with u >= -tol and with u > tol.
@@ -250,17 +256,26 @@ class ScalePoints(NamedTuple):
     on: npt.NDArray[np.int64]
     mass: Vector
     is_inside: npt.NDArray[np.bool_]
-    count: npt.NDArray[np.int64]
+    n_met: npt.NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, n: int, size: int, n_words: int) -> ScalePoints:
+        """Room for n points."""
+        weakly_on, on = np.zeros((2, n, n_words), np.int64)
+        return cls(
+            np.zeros((n, size)), weakly_on, on, np.zeros(n), np.zeros(n, np.bool_), np.zeros(1, np.int64)
+        )
 
 
 class ScaleWork(NamedTuple):
     """Room for one feasibility problem: the rows it uses, gathered, and their penalties on either side of 0.
 
-    last_step: when a row had a weight the last time; counts: samples looked at, and steps.
+    place: where a row is gathered, or -1; last_step: when it had a weight the last time; counts: samples
+    looked at, and steps.
     """
 
     used: npt.NDArray[np.int64]
-    is_used: npt.NDArray[np.bool_]
+    place: npt.NDArray[np.int64]
     n_used: npt.NDArray[np.int64]
     offset: Vector
     X: Matrix
@@ -276,3 +291,26 @@ class ScaleWork(NamedTuple):
     can: npt.NDArray[np.int64]
     last_step: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def empty(cls, n: int, size: int, n_words: int) -> ScaleWork:
+        """Room for n rows of this size."""
+        return cls(
+            used=np.zeros(n, np.int64),
+            place=np.full(n, -1),
+            n_used=np.zeros(1, np.int64),
+            offset=np.zeros(n),
+            X=np.zeros((n, size)),
+            Xt=np.zeros((size, n)),
+            above=np.zeros(n),
+            below=np.zeros(n),
+            u=np.zeros(n),
+            du=np.zeros(n),
+            u_all=np.zeros(n),
+            H=np.zeros((size, size)),
+            g=np.zeros(size),
+            a=np.zeros(size),
+            can=np.zeros(n_words, np.int64),
+            last_step=np.zeros(n, np.int64),
+            counts=np.zeros(2, np.int64),
+        )
