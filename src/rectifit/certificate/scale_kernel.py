@@ -27,6 +27,10 @@ EMPTY = 0
 MET = 1
 OPEN = 2
 
+# In the place of a sample to be tested: the node as a whole, or none.
+NODE = -2
+NOTHING = -1
+
 # Weight of the squared distance beyond a half-space. Any weight is sound; a point that is found violates it
 # by about a share 1 / PENALTY of eps.
 PENALTY = 1e4
@@ -251,11 +255,11 @@ def is_empty(rows, is_side, eps, reach, work):
 
 
 @inner
-def sum_mass(rows, bits):
-    """Mass of the samples whose bits are set."""
+def mass_left(rows, off):
+    """Mass of the samples that are not off."""
     total = 0.0
     for e in range(len(rows.mass)):
-        if has(bits, e):
+        if not has(off, e):
             total += rows.mass[e]
     return total
 
@@ -398,40 +402,6 @@ def weigh_rows(rows, nodes, top, work):
 
 
 @inner
-def test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
-    """Whether sample j can be on in a node; if not, it is off from now on.
-
-    Returns what is known, the mass that is found possible, and the line of a point that weighs enough.
-    """
-    use_row(rows, j, 1.0, PENALTY, work)
-    # From the point of the node where the sample is nearest to on.
-    work.a[:] = nodes.points[top]
-    most = -np.inf
-    for line in range(min(points.n_met[0], len(points.points))):
-        if points.is_inside[line]:
-            x = 0.0
-            for k in range(len(work.a)):
-                x += rows.X[j, k] * points.points[line, k]
-            if x > most:
-                most = x
-                work.a[:] = points.points[line]
-    state = examine(rows, eps, reach, work)
-    use_row(rows, j, 1.0, 0.0, work)
-    if state == EMPTY:
-        put(nodes.off[top], j)
-        return state, 0.0, -1
-    line, added = -1, 0.0
-    if state == MET:
-        line = keep_point(rows, eps, need, nogoods, points, work)
-        last = (points.n_met[0] - 1) % len(points.points)
-        added = add_possible(rows, nodes.off[top], points.weakly_on[last], work)
-    if not has(work.can, j):
-        put(work.can, j)
-        added += rows.mass[j]
-    return state, added, line
-
-
-@inner
 def is_urgent(nogood, top, need, nodes, points):
     """Whether no sample of a nogood is on, and there are points of the node that differ in nothing else."""
     if not is_disjoint(nogood, nodes.on[top]):
@@ -440,6 +410,93 @@ def is_urgent(nogood, top, need, nodes, points):
         if points.is_inside[line] and points.mass[line] >= need and is_disjoint(nogood, points.on[line]):
             return True
     return False
+
+
+@inner
+def enter_node(rows, top, nodes, points, work):
+    """Find the points met before that lie in a node, and what can be on at them.
+
+    Returns the mass of that, and whether there is such a point.
+    """
+    work.can[:] = 0
+    work.counts[0] += len(points.points)
+    possible, is_met = add_possible(rows, work.can, nodes.on[top], work), False
+    for line in range(min(points.n_met[0], len(points.points))):
+        points.is_inside[line] = is_subset(nodes.on[top], points.weakly_on[line]) and is_disjoint(
+            nodes.chosen_off[top], points.on[line]
+        )
+        if points.is_inside[line]:
+            possible += add_possible(rows, nodes.off[top], points.weakly_on[line], work)
+            if not is_met:
+                nodes.points[top] = points.points[line]
+            is_met = True
+    return possible, is_met
+
+
+@inner
+def next_test(rows, top, mass, possible, need, nogoods, nodes, points, work):
+    """A sample that may turn out to be off, heavy ones first, or NOTHING.
+
+    Tests end where those that can be on weigh enough. Of an urgent nogood one sample that can be on is enough.
+    """
+    if mass < need:
+        return NOTHING
+    if possible < need:
+        for j in range(len(rows.mass)):
+            if not has(nodes.off[top], j) and not has(work.can, j):
+                return j
+    for e in range(len(nogoods)):
+        if is_disjoint(nogoods[e], work.can) and is_urgent(nogoods[e], top, need, nodes, points):
+            for j in range(len(rows.mass)):
+                if has(nogoods[e], j) and not has(nodes.off[top], j):
+                    return j
+    return NOTHING
+
+
+@inner
+def run_test(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
+    """Whether sample j can be on in a node; if not, it is off from now on. NODE: whether there is anything.
+
+    Returns what is known, the mass that is found possible, and the line of a point that weighs enough.
+    """
+    work.a[:] = nodes.points[top]
+    if j != NODE:
+        use_row(rows, j, 1.0, PENALTY, work)
+        # From the point of the node where the sample is nearest to on.
+        most = -np.inf
+        for line in range(min(points.n_met[0], len(points.points))):
+            if points.is_inside[line]:
+                x = 0.0
+                for k in range(len(work.a)):
+                    x += rows.X[j, k] * points.points[line, k]
+                if x > most:
+                    most = x
+                    work.a[:] = points.points[line]
+    state = examine(rows, eps, reach, work)
+    line, added = -1, 0.0
+    if state == MET:
+        line = keep_point(rows, eps, need, nogoods, points, work)
+        last = (points.n_met[0] - 1) % len(points.points)
+        added = add_possible(rows, nodes.off[top], points.weakly_on[last], work)
+    if j == NODE:
+        nodes.points[top] = work.a
+        return state, added, line
+    use_row(rows, j, 1.0, 0.0, work)
+    if state == EMPTY:
+        put(nodes.off[top], j)
+    elif not has(work.can, j):
+        put(work.can, j)
+        added += rows.mass[j]
+    return state, added, line
+
+
+@inner
+def is_closed(rows, top, need, nogoods, nodes):
+    """Whether the samples of a node that are not off weigh too little, or those of a nogood are off."""
+    for e in range(len(nogoods)):
+        if is_subset(nogoods[e], nodes.off[top]):
+            return True
+    return mass_left(rows, nodes.off[top]) < need
 
 
 @inner
@@ -478,79 +535,32 @@ def search_nodes(rows, eps, reach, need, nogoods, budget, nodes, points, work):
     need: the mass of samples on that a better solution has at least. nogoods: one set of samples per line
     that are not all off in any better solution.
     """
-    n_positive = len(rows.mass)
     while nodes.height[0] > 0:
         if work.counts[0] >= budget:
             return PAUSED, -1
         top = nodes.height[0] - 1
         off = nodes.off[top]
-        mass = 0.0
-        for e in range(n_positive):
-            if not has(off, e):
-                mass += rows.mass[e]
-        closed = mass < need
-        for e in range(len(nogoods)):
-            closed = closed or is_subset(nogoods[e], off)
-        if closed:
+        if is_closed(rows, top, need, nogoods, nodes):
             nodes.height[0] -= 1
             continue
-        # What is known to be possible, from points met before.
-        work.can[:] = nodes.on[top]
-        possible = sum_mass(rows, work.can)
-        is_met = False
-        for line in range(min(points.n_met[0], len(points.points))):
-            points.is_inside[line] = is_subset(nodes.on[top], points.weakly_on[line]) and is_disjoint(
-                nodes.chosen_off[top], points.on[line]
-            )
-            if points.is_inside[line]:
-                possible += add_possible(rows, off, points.weakly_on[line], work)
-                if not is_met:
-                    nodes.points[top] = points.points[line]
-                is_met = True
-        work.counts[0] += len(points.points)
         weigh_rows(rows, nodes, top, work)
-        if not is_met:
-            work.a[:] = nodes.points[top]
-            state = examine(rows, eps, reach, work)
-            if state == EMPTY:
-                nodes.height[0] -= 1
-                continue
-            nodes.points[top] = work.a
-            if state == MET:
-                line = keep_point(rows, eps, need, nogoods, points, work)
-                if line >= 0:
-                    return MASSIVE, line
-                line = (points.n_met[0] - 1) % len(points.points)
-                possible += add_possible(rows, off, points.weakly_on[line], work)
-        # Samples that cannot be on are off. Tests end where too many can.
-        for j in range(n_positive):
-            if possible >= need or mass < need:
+        possible, is_met = enter_node(rows, top, nodes, points, work)
+        mass, state, j = mass_left(rows, off), MET, NODE
+        while True:
+            if is_met:
+                j = next_test(rows, top, mass, possible, need, nogoods, nodes, points, work)
+            if j == NOTHING:
                 break
-            if has(off, j) or has(work.can, j):
-                continue
-            state, added, line = test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work)
+            state, added, line = run_test(rows, top, j, eps, reach, need, nogoods, nodes, points, work)
             if line >= 0:
                 return MASSIVE, line
             possible += added
             if state == EMPTY:
-                mass -= rows.mass[j]
-        closed = mass < need
-        for e in range(len(nogoods)):
-            if closed:
-                break
-            if not is_urgent(nogoods[e], top, need, nodes, points):
-                continue
-            for j in range(n_positive):
-                if not is_disjoint(nogoods[e], work.can):
+                if j == NODE:
                     break
-                if has(nogoods[e], j) and not has(off, j):
-                    state, added, line = test_sample(
-                        rows, top, j, eps, reach, need, nogoods, nodes, points, work
-                    )
-                    if line >= 0:
-                        return MASSIVE, line
-            closed = is_subset(nogoods[e], off)
-        if closed:
+                mass -= rows.mass[j]
+            is_met = True
+        if (j == NODE and state == EMPTY) or is_closed(rows, top, need, nogoods, nodes):
             nodes.height[0] -= 1
             continue
         chosen = choose(rows, top, need, nogoods, nodes, points)
