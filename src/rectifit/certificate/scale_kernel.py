@@ -73,6 +73,20 @@ def put(bits, e):
 
 
 @inner
+def copy(source, target):
+    """target <- source; assignments of slices take long to compile."""
+    for e in range(len(source)):
+        target[e] = source[e]
+
+
+@inner
+def clear(target):
+    """target <- 0."""
+    for e in range(len(target)):
+        target[e] = 0
+
+
+@inner
 def gather(rows, i, e, work):
     """Let row i be the one at place e."""
     work.used[e] = i
@@ -249,8 +263,7 @@ def is_empty(rows, is_side, eps, reach, work):
     use_none(work)
     for i in range(len(is_side)):
         use_row(rows, i, PENALTY if is_side[i] else 1.0, 0.0, work)
-    for k in range(len(work.a)):
-        work.a[k] = 0.0
+    clear(work.a)
     return examine(rows, eps, reach, work) == EMPTY
 
 
@@ -291,9 +304,9 @@ def keep_point(rows, eps, need, nogoods, points, work):
     line = points.n_met[0] % len(points.points)
     points.n_met[0] += 1
     points.is_inside[line] = True
-    points.weakly_on[line] = 0
-    points.on[line] = 0
-    points.points[line] = work.a
+    clear(points.weakly_on[line])
+    clear(points.on[line])
+    copy(work.a, points.points[line])
     tol, total = POINT_TOL * eps, 0.0
     for e in range(len(rows.mass)):
         if work.u_all[e] >= -tol:
@@ -344,7 +357,7 @@ def find_cut(rows, eps, reach, nogood, limits, work):
     offset = rows.offset[row]
     use_none(work)
     use_cuts(rows, work)
-    work.a[:] = 0.0
+    clear(work.a)
     for j in range(len(rows.mass)):
         if not has(nogood, j):
             continue
@@ -418,7 +431,7 @@ def enter_node(rows, top, nodes, points, work):
 
     Returns the mass of that, and whether there is such a point.
     """
-    work.can[:] = 0
+    clear(work.can)
     work.counts[0] += len(points.points)
     possible, is_met = add_possible(rows, work.can, nodes.on[top], work), False
     for line in range(min(points.n_met[0], len(points.points))):
@@ -428,7 +441,7 @@ def enter_node(rows, top, nodes, points, work):
         if points.is_inside[line]:
             possible += add_possible(rows, nodes.off[top], points.weakly_on[line], work)
             if not is_met:
-                nodes.points[top] = points.points[line]
+                copy(points.points[line], nodes.points[top])
             is_met = True
     return possible, is_met
 
@@ -459,7 +472,7 @@ def run_test(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
 
     Returns what is known, the mass that is found possible, and the line of a point that weighs enough.
     """
-    work.a[:] = nodes.points[top]
+    copy(nodes.points[top], work.a)
     if j != NODE:
         use_row(rows, j, 1.0, PENALTY, work)
         # From the point of the node where the sample is nearest to on.
@@ -471,7 +484,7 @@ def run_test(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
                     x += rows.X[j, k] * points.points[line, k]
                 if x > most:
                     most = x
-                    work.a[:] = points.points[line]
+                    copy(points.points[line], work.a)
     state = examine(rows, eps, reach, work)
     line, added = -1, 0.0
     if state == MET:
@@ -479,7 +492,7 @@ def run_test(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
         last = (points.n_met[0] - 1) % len(points.points)
         added = add_possible(rows, nodes.off[top], points.weakly_on[last], work)
     if j == NODE:
-        nodes.points[top] = work.a
+        copy(work.a, nodes.points[top])
         return state, added, line
     use_row(rows, j, 1.0, 0.0, work)
     if state == EMPTY:
@@ -566,10 +579,10 @@ def search_nodes(rows, eps, reach, need, nogoods, budget, nodes, points, work):
         chosen = choose(rows, top, need, nogoods, nodes, points)
         if chosen < 0 or top + 2 > len(nodes.on):
             return STUCK, -1
-        nodes.on[top + 1] = nodes.on[top]
-        nodes.off[top + 1] = off
-        nodes.chosen_off[top + 1] = nodes.chosen_off[top]
-        nodes.points[top + 1] = nodes.points[top]
+        copy(nodes.on[top], nodes.on[top + 1])
+        copy(off, nodes.off[top + 1])
+        copy(nodes.chosen_off[top], nodes.chosen_off[top + 1])
+        copy(nodes.points[top], nodes.points[top + 1])
         put(nodes.on[top + 1], chosen)
         put(off, chosen)
         put(nodes.chosen_off[top], chosen)
