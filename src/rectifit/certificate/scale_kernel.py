@@ -450,7 +450,7 @@ def enter_node(rows, top, nodes, points, work):
 def next_test(rows, top, mass, possible, need, nogoods, nodes, points, work):
     """A sample that may turn out to be off, heavy ones first, or NOTHING.
 
-    Tests end where those that can be on weigh enough. Of an urgent nogood one sample that can be on is enough.
+    Tests end where those that can be on weigh enough. Of an urgent nogood one that can be on is enough.
     """
     if mass < need:
         return NOTHING
