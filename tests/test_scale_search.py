@@ -6,8 +6,8 @@ from brute import least_objective
 
 from rectifit import Problem
 from rectifit.certificate.presolve import reduce_rows
-from rectifit.certificate.records import OFF, Samples, ScaleRows
-from rectifit.certificate.scale import LEVELS, ScaleSearch, _pack, _room, _unpack
+from rectifit.certificate.records import OFF, ScaleRows, ScaleWork
+from rectifit.certificate.scale import LEVELS, ScaleSearch, _pack, _unpack
 from rectifit.certificate.scale_kernel import is_empty
 
 ENOUGH = 3_000_000
@@ -57,9 +57,7 @@ def walk(samples, eps, rng, n_walkers=150, n_steps=250):
     for _ in range(n_steps):
         new = D / np.abs(D).max(axis=1, keepdims=True) + steps[:, None] * rng.normal(size=D.shape)
         new_lengths, new_losses = lengths_and_losses(samples, new)
-        better = np.where(
-            new_lengths > eps, new_lengths < lengths, (lengths > eps) | (new_losses <= losses)
-        )
+        better = np.where(new_lengths > eps, new_lengths < lengths, (lengths > eps) | (new_losses <= losses))
         D[better], lengths[better], losses[better] = new[better], new_lengths[better], new_losses[better]
         steps = np.where(better, np.minimum(1.5 * steps, 1.0), np.maximum(0.9 * steps, 1e-5))
     inside = lengths <= eps
@@ -202,9 +200,7 @@ def test_faces(seed):
         asked.append(kind.tobytes())
         basis = np.linalg.svd(samples.Z[inside])[2][: np.linalg.matrix_rank(samples.Z[inside])].T
         rows = samples.Z[inside] @ basis
-        face = Problem.from_data(
-            rows, samples.y[inside], sample_weight=None, fit_intercept=False, alpha=0.0
-        )
+        face = Problem.from_data(rows, samples.y[inside], sample_weight=None, fit_intercept=False, alpha=0.0)
         return least_objective(face) + float(np.square(samples.y[~inside]).sum()) >= cutoff
 
     alone = ScaleSearch(samples, cutoff)
@@ -242,14 +238,14 @@ def test_empty_sets_hold_no_point(seed):
     X = rng.normal(size=(n, size))
     offset = rng.normal(-1.0, 0.5, size=n)
     is_side = rng.random(n) < 0.2
-    rows = ScaleRows(offset, X, np.ascontiguousarray(X.T), np.zeros(0))
+    rows = ScaleRows(offset, X, np.ascontiguousarray(X.T), np.zeros(0), np.zeros(1, np.int64))
     reach = 5.0
     points = rng.normal(size=(20_000, size))
     points *= reach * rng.random((20_000, 1)) / np.linalg.norm(points, axis=1, keepdims=True)
     u = np.maximum(offset + points @ X.T, 0.0)
     inside = ~(u[:, is_side] > 0.0).any(axis=1)
     least = float(np.linalg.norm(u[inside][:, ~is_side], axis=1).min(initial=np.inf))
-    room = _room(n, size, 1)
+    room = ScaleWork.empty(n, size, 1)
     if np.isfinite(least):
         assert not is_empty(rows, is_side, least * (1.0 + 1e-9), reach, room)
         assert not is_empty(rows, is_side, 1.5 * least + 1e-9, reach, room)

@@ -250,13 +250,14 @@ class Found(NamedTuple):
 class ScaleRows(NamedTuple):
     """Rows in a chart: u_i = offset_i + x_i'a for directions d with t'd = 1, those with y > 0 first.
 
-    mass is y^2 of the latter, in falling order.
+    mass is y^2 of the latter, in falling order. The last rows are cuts, u <= 0 in all better solutions.
     """
 
     offset: Vector
     X: Matrix
     Xt: Matrix
     mass: Vector
+    n_cuts: Integers
 
 
 class ScaleNodes(NamedTuple):
@@ -268,28 +269,44 @@ class ScaleNodes(NamedTuple):
     points: Matrix
     height: Integers
 
+    @classmethod
+    def empty(cls, depth: int, size: int, n_words: int) -> ScaleNodes:
+        """Room for so many nodes."""
+        on, off, chosen_off = np.zeros((3, depth, n_words), np.int64)
+        return cls(on, off, chosen_off, np.zeros((depth, size)), np.zeros(1, np.int64))
+
 
 class ScalePoints(NamedTuple):
     """Points met on the way, the oldest replaced first: bits of samples with u >= -tol and with u > tol.
 
-    is_inside says which lie in the node that is searched.
+    mass is that of the former; is_inside says which points lie in the node that is searched.
     """
 
     points: Matrix
     weakly_on: BitSets
     on: BitSets
+    mass: Vector
     is_inside: Mask
-    count: Integers
+    n_met: Integers
+
+    @classmethod
+    def empty(cls, n: int, size: int, n_words: int) -> ScalePoints:
+        """Room for n points."""
+        weakly_on, on = np.zeros((2, n, n_words), np.int64)
+        return cls(
+            np.zeros((n, size)), weakly_on, on, np.zeros(n), np.zeros(n, np.bool_), np.zeros(1, np.int64)
+        )
 
 
 class ScaleWork(NamedTuple):
     """Room for one feasibility problem: the rows it uses, gathered, and their penalties on either side of 0.
 
-    last_step: when a row had a weight the last time; counts: samples looked at, and steps.
+    place: where a row is gathered, or -1; last_step: when it had a weight the last time; counts: samples
+    looked at, and steps.
     """
 
     used: Integers
-    is_used: Mask
+    place: Integers
     n_used: Integers
     offset: Vector
     X: Matrix
@@ -305,6 +322,29 @@ class ScaleWork(NamedTuple):
     can: Integers
     last_step: Integers
     counts: Integers
+
+    @classmethod
+    def empty(cls, n: int, size: int, n_words: int) -> ScaleWork:
+        """Room for n rows of this size."""
+        return cls(
+            used=np.zeros(n, np.int64),
+            place=np.full(n, -1),
+            n_used=np.zeros(1, np.int64),
+            offset=np.zeros(n),
+            X=np.zeros((n, size)),
+            Xt=np.zeros((size, n)),
+            above=np.zeros(n),
+            below=np.zeros(n),
+            u=np.zeros(n),
+            du=np.zeros(n),
+            u_all=np.zeros(n),
+            H=np.zeros((size, size)),
+            g=np.zeros(size),
+            a=np.zeros(size),
+            can=np.zeros(n_words, np.int64),
+            last_step=np.zeros(n, np.int64),
+            counts=np.zeros(2, np.int64),
+        )
 
 
 def pack_kinds(kind: Kinds) -> npt.NDArray[np.uint8]:

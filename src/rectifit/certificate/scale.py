@@ -2,24 +2,28 @@
 
 Along the ray of a direction d the loss has its minimum where |u_+|^2 + b'ridge b = y'u_+, and there
 
-    L = |y|^2 - |u_+|^2 - b'ridge b,     so with any lower bound of all losses  s |(Zd)_+| <= (|y|^2 - bound)^(1/2).
+    L = |y|^2 - |u_+|^2 - b'ridge b,     so for b = s d     s |(Zd)_+| <= (|y|^2 - bound)^(1/2)
 
-The scale s is bounded unless |(Zd)_+| is small, and so is |b|, the largest coordinate. Here it is shown that no
-d with largest coordinate 1 and |(Zd)_+| <= eps has a minimum below the cutoff on its ray. Two facts are used.
+with any lower bound of all losses. Let |d| be the largest coordinate, |d| = 1. The scale s = |b| is bounded
+unless |(Zd)_+| is small. Here it is shown that no d with |(Zd)_+| <= eps has a minimum below the cutoff on
+its ray, so that every better b has |b| <= (|y|^2 - bound)^(1/2) / eps. Two facts are used.
 
-* A sample that is off, or has y <= 0, costs at least y^2. So a better solution needs samples on with y > 0 and
+* A sample that is off, or has y <= 0, costs at least y^2. So a better solution has samples on with y > 0 and
   sum y^2 > |y|^2 - cutoff, its mass.
 * The set { |(Zd)_+| <= eps } is convex: whether some samples can be on in it at the same time is a convex
   problem, and a linear combination of its inequalities proves that they cannot (`scale_kernel.examine`).
 
-Directions are measured by t'd with t = -Z'1. First a number tau is found such that t'd >= tau for all d in
-question, by the same kind of proof, one for each face of the cube of directions; divided by t'd they lie in the
-convex set { t'd = 1, |(Zd)_+| <= eps / tau }. In it the search chooses the signs of the heaviest samples: one
-that is off costs y^2, one that is on leaves a half-space of directions, in which many others cannot be on.
+Directions are measured by t'd, with t in the middle of those that matter. First a number tau is found such
+that t'd >= tau for all of them, by the same kind of proof, one for each face of the cube of directions;
+divided by t'd they lie in the convex set { t'd = 1, |(Zd)_+| <= eps / tau }. In it the search decides the
+signs of heavy samples: one that is off costs y^2, one that is on leaves a half-space of directions, in which
+many others cannot be on.
 
-Where the samples that are on span less than the whole space, as with dummy variables, signs alone do not decide:
-all samples outside of the span may be off by any margin, and what is left is a problem of less dimension, a face
-(`cones.py`). If its least loss reaches the cutoff, a better solution has one of the samples outside on.
+Where the samples that are on lie in a flat, a subspace of less dimension, as with dummy variables, signs
+alone do not decide: all samples outside of the flat may be off by any margin, and what is left is a problem
+of less dimension, a face. If its least loss reaches the cutoff, a better solution has one of the samples
+outside on, the nogood. The sum h of -u over the flat is 0 in the face, and at least some beta > 0 wherever
+one of these is on: h >= beta is a half-space of all better solutions that cuts the face off.
 """
 
 from __future__ import annotations
@@ -41,7 +45,16 @@ from rectifit.certificate.records import (
     ScaleRows,
     ScaleWork,
 )
-from rectifit.certificate.scale_kernel import BITS, DONE, PAUSED, STUCK, is_empty, search_nodes
+from rectifit.certificate.scale_kernel import (
+    BITS,
+    DONE,
+    MAX_CUTS,
+    PAUSED,
+    STUCK,
+    find_cut,
+    is_empty,
+    search_nodes,
+)
 from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL, SUM_TOL
 
 __all__ = ["ScaleSearch"]
@@ -55,6 +68,8 @@ MIN_TAU = 0.01
 # Turns of t towards directions with a small tau, and the eps for which that is done.
 CHART_TURNS = 6
 CHART_LEVEL = 1 / 100
+# The first half-space to be tried to cut off a face, the factor from one to the next, and the least.
+CUT_LIMITS = (0.5, 0.7, 1e-3)
 # Samples that may be on by choice at the same time, and points that are remembered.
 MAX_ON = 255
 MAX_POINTS = 512
@@ -75,6 +90,7 @@ class ScaleSearch:
         self.proved = 0.0
         self._close_face = close_face
         self._faces: dict[bytes, bool] = {}
+        self._flats: list[Mask] = []
         self._level = 0
         self._is_open = False
         self._is_over = False
@@ -85,19 +101,9 @@ class ScaleSearch:
         self._n_positive = int(np.count_nonzero(mass))
         n_words = -(-self._n_positive // BITS)
         self._nogoods = np.zeros((0, n_words), np.int64)
-        self._nodes = ScaleNodes(
-            *(np.zeros((MAX_ON + 1, n_words), np.int64) for _ in range(3)),
-            np.zeros((MAX_ON + 1, q - 1)),
-            np.zeros(1, np.int64),
-        )
-        self._points = ScalePoints(
-            np.zeros((MAX_POINTS, q - 1)),
-            np.zeros((MAX_POINTS, n_words), np.int64),
-            np.zeros((MAX_POINTS, n_words), np.int64),
-            np.zeros(MAX_POINTS, np.bool_),
-            np.zeros(1, np.int64),
-        )
-        self._work = _room(n, q - 1, n_words)
+        self._nodes = ScaleNodes.empty(MAX_ON + 1, q - 1, n_words)
+        self._points = ScalePoints.empty(MAX_POINTS, q - 1, n_words)
+        self._work = ScaleWork.empty(n + MAX_CUTS, q - 1, n_words)
         self._mass = mass[self._order[: self._n_positive]]
         self._rows: ScaleRows | None = None
         self._t = np.zeros(q)
@@ -132,7 +138,7 @@ class ScaleSearch:
 
     def _search(self, budget: int) -> bool:
         """Go on with the present level up to a total of work. Returns False if there is no hope for it."""
-        eps, reach = LEVELS[self._level] / self._tau, math.sqrt(self.samples.Z.shape[1]) / self._tau
+        eps, reach = self._chart_sizes()
         status, line = search_nodes(
             tuple(self._rows),
             eps,
@@ -162,6 +168,9 @@ class ScaleSearch:
         for array in (self._nodes.on, self._nodes.off, self._nodes.chosen_off, self._nodes.points):
             array[0] = 0
         self._nodes.height[0] = 1
+        self._rows.n_cuts[0] = 0
+        for nogood in range(len(self._flats)):
+            self._cut_off(nogood)
         return True
 
     def _choose_chart(self) -> ScaleRows:
@@ -178,20 +187,21 @@ class ScaleSearch:
                 break
             t = t + (worst / np.linalg.norm(worst) - t) / (turn + 2.0)
         basis = np.linalg.qr(np.column_stack([self._t, np.eye(Z.shape[1])]))[0][:, 1:]
-        X = np.ascontiguousarray(Z[self._order] @ basis)
-        return ScaleRows(Z[self._order] @ self._t, X, np.ascontiguousarray(X.T), self._mass)
+        Z = np.vstack([Z[self._order], np.zeros((MAX_CUTS, Z.shape[1]))])
+        X = np.ascontiguousarray(Z @ basis)
+        return ScaleRows(Z @ self._t, X, np.ascontiguousarray(X.T), self._mass, np.zeros(1, np.int64))
 
     def _find_tau(self, t: Vector, eps: float, tau: float) -> tuple[float, Vector | None]:
-        """Such that t'd >= tau wherever |d| = 1 and |(Zd)_+| <= eps, |d| the largest coordinate; 0 if there is none.
+        """The first of smaller and smaller tau with t'd >= tau wherever |d| = 1 and |(Zd)_+| <= eps, or 0.
 
-        Also returns where t'd was found to be least, if a tau had to be given up.
+        Also returns where t'd was found to be smaller than the last tau that was given up.
         """
         Z, worst = self.samples.Z, None
         n, q = Z.shape
         sides = np.vstack([t, np.eye(q), -np.eye(q)])
         stacked, is_side = np.vstack([Z, sides]), np.arange(n + len(sides)) >= n
         limit = np.ones(len(sides))
-        room = _room(len(stacked), q - 1, 1)
+        room = ScaleWork.empty(len(stacked), q - 1, 1)
         for axis in range(q):
             others = np.arange(q) != axis
             X = np.ascontiguousarray(stacked[:, others])
@@ -201,7 +211,7 @@ class ScaleSearch:
                     limit[0] = tau
                     offset = sign * stacked[:, axis]
                     offset[n:] -= limit
-                    rows = ScaleRows(offset, X, Xt, self._mass)
+                    rows = ScaleRows(offset, X, Xt, self._mass, np.zeros(1, np.int64))
                     if is_empty(tuple(rows), is_side, eps, math.sqrt(q), tuple(room)):
                         break
                     worst = np.insert(room.a, axis, sign)
@@ -220,10 +230,34 @@ class ScaleSearch:
         )
         positive = self._order[: self._n_positive]
         inside = _flat(self.samples.Z, positive[weakly_on])
-        if inside is not None and self._is_closed(inside):
-            self._nogoods = np.vstack([self._nogoods, _pack(~inside[positive])])
-            return True
+        if inside is not None:
+            nogood = _pack(~inside[positive])
+            if not (self._nogoods == nogood).all(axis=1).any() and self._is_closed(inside):
+                self._nogoods = np.vstack([self._nogoods, nogood])
+                self._flats.append(inside[self._order])
+                self._cut_off(len(self._flats) - 1)
+                return True
         return float(self._mass[on].sum()) < self._need
+
+    def _cut_off(self, nogood: int) -> None:
+        """Cut a face off by a half-space in which all directions lie with a sample of its nogood on.
+
+        In the face all samples of the flat have u = 0; elsewhere the sum of all -u is positive, mostly.
+        """
+        rows, inside = self._rows, self._flats[nogood]
+        if rows is None or rows.n_cuts[0] == MAX_CUTS:
+            return
+        cut = inside.size + int(rows.n_cuts[0])
+        h = -np.append(rows.X[: inside.size][inside].sum(axis=0), rows.offset[: inside.size][inside].sum())
+        h /= max(float(np.linalg.norm(h)), GRAM_RANK_TOL)
+        rows.X[cut], rows.Xt[:, cut], rows.offset[cut] = h[:-1], h[:-1], h[-1]
+        eps, reach = self._chart_sizes()
+        if find_cut(rows, eps, reach, self._nogoods[nogood], CUT_LIMITS, self._work):
+            self._points.n_met[0] = 0
+
+    def _chart_sizes(self) -> tuple[float, float]:
+        """eps of the present level where t'd = 1, and a bound of the length of a there."""
+        return LEVELS[self._level] / self._tau, math.sqrt(self.samples.Z.shape[1]) / self._tau
 
     def _is_closed(self, inside: Mask) -> bool:
         """Whether the face of these samples holds nothing below the cutoff."""
@@ -235,24 +269,6 @@ class ScaleSearch:
             kind[~inside] = OFF
             self._faces[key] = self._close_face(kind)
         return self._faces[key]
-
-
-def _room(n: int, size: int, n_words: int) -> ScaleWork:
-    return ScaleWork(
-        np.zeros(n, np.int64),
-        np.zeros(n, np.bool_),
-        np.zeros(1, np.int64),
-        np.zeros(n),
-        np.zeros((n, size)),
-        np.zeros((size, n)),
-        *(np.zeros(n) for _ in range(5)),
-        np.zeros((size, size)),
-        np.zeros(size),
-        np.zeros(size),
-        np.zeros(n_words, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(2, np.int64),
-    )
 
 
 def _flat(Z: np.ndarray, on: npt.NDArray[np.intp]) -> Mask | None:

@@ -1,4 +1,8 @@
-"""Compiled loops of the search for a bound of the scale (see scale.py)."""
+"""Compiled loops of the search for a bound of the scale (see scale.py).
+
+Arguments are the records ScaleRows, ScaleNodes, ScalePoints and ScaleWork. Sets of samples with y > 0 are
+bits.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,10 @@ from rectifit.certificate.records import BitSets, ScaleNodes, ScalePoints, Scale
 from rectifit.compiling import compiled, inner
 from rectifit.tolerances import SUM_TOL
 
-__all__ = ["DONE", "MASSIVE", "PAUSED", "STUCK", "is_empty", "search_nodes"]
+__all__ = ["BITS", "DONE", "MAX_CUTS", "PAUSED", "STUCK", "find_cut", "is_empty", "search_nodes"]
 
-# How a search ends: its work is used up; no node is left; a node cannot be closed; a point was met whose samples
-# that are on weigh enough for a better solution.
+# How a search ends: its work is used up; no node is left; a node cannot be closed; a point was met whose
+# samples that are on weigh enough for a better solution.
 PAUSED = 0
 DONE = 1
 STUCK = 2
@@ -25,11 +29,15 @@ EMPTY = 0
 MET = 1
 OPEN = 2
 
-# Weight of the squared distance beyond a half-space. Any weight is sound; a point that is found violates it by
-# about a share 1 / PENALTY of eps.
+# In the place of a sample to be tested: the node as a whole, or none.
+NODE = -2
+NOTHING = -1
+
+# Weight of the squared distance beyond a half-space. Any weight is sound; a point that is found violates it
+# by about a share 1 / PENALTY of eps.
 PENALTY = 1e4
-# Share of eps by which a point may violate a half-space and still count as a point of it. Points save tests and
-# prove nothing.
+# Share of eps by which a point may violate a half-space and still count as a point of it. Points save tests
+# and prove nothing.
 POINT_TOL = 1e-3
 # Newton steps, and those of a line search, which stops at a small share of the curvature.
 MAX_NEWTON = 30
@@ -44,12 +52,14 @@ FLAT_TOL = 1e-12
 MIN_PIVOT = 1e-15
 # Rows that had a weight in so many steps are kept when those used are sorted out.
 RECENT_STEPS = 32
-# A sample is chosen for its mass and for how rarely it is on at the points of a node, to this power; the least
-# share of points where it is not on.
+# A sample is chosen for its mass and for how rarely it is on at the points of a node, to this power; the
+# least share of points where it is not on.
 RARITY_POWER = 4
 MIN_RARITY = 1e-3
 # Samples per word of bits.
 BITS = 64
+# Half-spaces that hold for all better solutions.
+MAX_CUTS = 8
 
 
 @inner
@@ -65,28 +75,37 @@ def put(bits, e):
 
 
 @inner
+def copy(source, target):
+    """target <- source; assignments of slices take long to compile."""
+    for e in range(len(source)):
+        target[e] = source[e]
+
+
+@inner
+def clear(target):
+    """target <- 0."""
+    for e in range(len(target)):
+        target[e] = 0
+
+
+@inner
 def gather(rows, i, e, work):
     """Let row i be the one at place e."""
     work.used[e] = i
+    work.place[i] = e
     work.offset[e] = rows.offset[i]
-    for l in range(rows.X.shape[1]):
-        work.X[e, l] = rows.X[i, l]
-        work.Xt[l, e] = rows.X[i, l]
+    for k in range(rows.X.shape[1]):
+        work.X[e, k] = rows.X[i, k]
+        work.Xt[k, e] = rows.X[i, k]
 
 
 @inner
 def use_row(rows, i, above, below, work):
     """Gather a row, if it was not before, and weigh it."""
-    e = -1
-    if work.is_used[i]:
-        for f in range(work.n_used[0]):
-            if work.used[f] == i:
-                e = f
-                break
-    else:
+    e = work.place[i]
+    if e < 0:
         e = work.n_used[0]
         work.n_used[0] += 1
-        work.is_used[i] = True
         work.last_step[e] = work.counts[1]
         gather(rows, i, e, work)
     work.above[e] = above
@@ -94,28 +113,36 @@ def use_row(rows, i, above, below, work):
 
 
 @inner
+def use_none(work):
+    """Forget all rows that are used."""
+    for e in range(work.n_used[0]):
+        work.place[work.used[e]] = -1
+    work.n_used[0] = 0
+
+
+@inner
 def solve(H, g, size):
     """g <- H^-1 g by Cholesky, in place; pivots that rounding has eaten are raised."""
     for j in range(size):
         pivot = H[j, j]
-        for l in range(j):
-            pivot -= H[j, l] * H[j, l]
+        for k in range(j):
+            pivot -= H[j, k] * H[j, k]
         pivot = math.sqrt(max(pivot, MIN_PIVOT))
         H[j, j] = pivot
         for i in range(j + 1, size):
             x = H[i, j]
-            for l in range(j):
-                x -= H[i, l] * H[j, l]
+            for k in range(j):
+                x -= H[i, k] * H[j, k]
             H[i, j] = x / pivot
     for i in range(size):
         x = g[i]
-        for l in range(i):
-            x -= H[i, l] * g[l]
+        for k in range(i):
+            x -= H[i, k] * g[k]
         g[i] = x / H[i, i]
     for i in range(size - 1, -1, -1):
         x = g[i]
-        for l in range(i + 1, size):
-            x -= H[l, i] * g[l]
+        for k in range(i + 1, size):
+            x -= H[k, i] * g[k]
         g[i] = x / H[i, i]
 
 
@@ -132,7 +159,7 @@ def examine(rows, eps, reach, work):
     where F is the sum of weight * u^2 at a and 2 g its slope. So the set is empty if F - |g| (|a| + reach) >
     |w| eps. Rows that are left out only make the set larger; those that are on at a point found are added.
     """
-    k, n = rows.Xt.shape
+    width, n = rows.Xt.shape
     a, g, H, u, du, u_all = work.a, work.g, work.H, work.u, work.du, work.u_all
     X, Xt, above, below = work.X, work.Xt, work.above, work.below
     tol = POINT_TOL * eps
@@ -142,15 +169,15 @@ def examine(rows, eps, reach, work):
             m = work.n_used[0]
             for e in range(m):
                 u[e] = work.offset[e]
-            for l in range(k):
+            for k in range(width):
                 for e in range(m):
-                    u[e] += Xt[l, e] * a[l]
+                    u[e] += Xt[k, e] * a[k]
         work.counts[0] += m
         work.counts[1] += 1
-        for l in range(k):
-            g[l] = 0.0
-            for j in range(l + 1):
-                H[l, j] = 0.0
+        for k in range(width):
+            g[k] = 0.0
+            for j in range(k + 1):
+                H[k, j] = 0.0
         total, squares, violation, size = 0.0, 0.0, 0.0, 0.0
         for e in range(m):
             x = u[e]
@@ -164,18 +191,18 @@ def examine(rows, eps, reach, work):
                 squares += x * x
             else:
                 violation = max(violation, abs(x))
-            for l in range(k):
-                z = weight * X[e, l]
-                length += X[e, l] * X[e, l]
-                g[l] += z * x
-                for j in range(l + 1):
-                    H[l, j] += z * X[e, j]
+            for k in range(width):
+                z = weight * X[e, k]
+                length += X[e, k] * X[e, k]
+                g[k] += z * x
+                for j in range(k + 1):
+                    H[k, j] += z * X[e, j]
             size += weight * abs(x) * (abs(work.offset[e]) + math.sqrt(length))
         slope, far, trace = 0.0, 0.0, 0.0
-        for l in range(k):
-            slope += g[l] * g[l]
-            far += a[l] * a[l]
-            trace += H[l, l]
+        for k in range(width):
+            slope += g[k] * g[k]
+            far += a[k] * a[k]
+            trace += H[k, k]
         slope, far, norm = math.sqrt(slope), math.sqrt(far) + reach, math.sqrt(squares)
         if total - slope * far - SUM_TOL * size * (1.0 + far) > norm * eps * (1.0 + SUM_TOL):
             return EMPTY
@@ -184,9 +211,9 @@ def examine(rows, eps, reach, work):
             work.counts[0] += n
             for i in range(n):
                 u_all[i] = rows.offset[i]
-            for l in range(k):
+            for k in range(width):
                 for i in range(n):
-                    u_all[i] += rows.Xt[l, i] * a[l]
+                    u_all[i] += rows.Xt[k, i] * a[k]
             squares = 0.0
             for i in range(n):
                 if u_all[i] > 0.0:
@@ -195,21 +222,21 @@ def examine(rows, eps, reach, work):
                 return MET
             before = work.n_used[0]
             for i in range(n):
-                if u_all[i] > 0.0 and not work.is_used[i]:
+                if u_all[i] > 0.0 and work.place[i] < 0:
                     use_row(rows, i, 1.0, 0.0, work)
             if work.n_used[0] == before:
                 return OPEN
             continue
         if slope <= FLAT_TOL * (1.0 + trace):
             return OPEN
-        for l in range(k):
-            H[l, l] += REGULARISATION * trace + MIN_REGULARISATION
-        solve(H, g, k)
+        for k in range(width):
+            H[k, k] += REGULARISATION * trace + MIN_REGULARISATION
+        solve(H, g, width)
         for e in range(m):
             du[e] = 0.0
-        for l in range(k):
+        for k in range(width):
             for e in range(m):
-                du[e] -= Xt[l, e] * g[l]
+                du[e] -= Xt[k, e] * g[k]
         # A whole step unless it leads uphill; then the minimum along it.
         step, there = 1.0, 0.0
         for e in range(m):
@@ -227,30 +254,28 @@ def examine(rows, eps, reach, work):
             step = min(max(step - first / second, MIN_STEP), MAX_STEP)
         for e in range(m):
             u[e] += step * du[e]
-        for l in range(k):
-            a[l] -= step * g[l]
+        for k in range(width):
+            a[k] -= step * g[k]
     return OPEN
 
 
 @compiled
-def is_empty(rows: ScaleRows, is_face: Mask, eps: float, reach: float, work: ScaleWork) -> bool:
-    """Whether no a with |a| <= reach has |u_+| <= eps over all rows but faces, and u <= 0 at these."""
+def is_empty(rows: ScaleRows, is_side: Mask, eps: float, reach: float, work: ScaleWork) -> bool:
+    """Whether no a with |a| <= reach has u <= 0 at the sides and |u_+| <= eps over all other rows."""
     rows, work = ScaleRows(*rows), ScaleWork(*work)
-    work.n_used[0] = 0
-    for i in range(len(is_face)):
-        work.is_used[i] = False
-        use_row(rows, i, PENALTY if is_face[i] else 1.0, 0.0, work)
-    for l in range(len(work.a)):
-        work.a[l] = 0.0
+    use_none(work)
+    for i in range(len(is_side)):
+        use_row(rows, i, PENALTY if is_side[i] else 1.0, 0.0, work)
+    clear(work.a)
     return examine(rows, eps, reach, work) == EMPTY
 
 
 @inner
-def sum_mass(rows, bits):
-    """Mass of the samples whose bits are set."""
+def mass_left(rows, off):
+    """Mass of the samples that are not off."""
     total = 0.0
     for e in range(len(rows.mass)):
-        if has(bits, e):
+        if not has(off, e):
             total += rows.mass[e]
     return total
 
@@ -258,19 +283,19 @@ def sum_mass(rows, bits):
 @inner
 def is_subset(bits, others):
     """Whether all bits are among the others."""
+    left = np.int64(0)
     for word in range(len(bits)):
-        if bits[word] & ~others[word]:
-            return False
-    return True
+        left |= bits[word] & ~others[word]
+    return left == 0
 
 
 @inner
 def is_disjoint(bits, others):
     """Whether no bit is among the others."""
+    common = np.int64(0)
     for word in range(len(bits)):
-        if bits[word] & others[word]:
-            return False
-    return True
+        common |= bits[word] & others[word]
+    return common == 0
 
 
 @inner
@@ -279,12 +304,12 @@ def keep_point(rows, eps, need, nogoods, points, work):
 
     Where a nogood has no sample that is on, they do not matter, and the line is -1 as well.
     """
-    line = points.count[0] % len(points.points)
-    points.count[0] += 1
+    line = points.n_met[0] % len(points.points)
+    points.n_met[0] += 1
     points.is_inside[line] = True
-    points.weakly_on[line] = 0
-    points.on[line] = 0
-    points.points[line] = work.a
+    clear(points.weakly_on[line])
+    clear(points.on[line])
+    copy(work.a, points.points[line])
     tol, total = POINT_TOL * eps, 0.0
     for e in range(len(rows.mass)):
         if work.u_all[e] >= -tol:
@@ -292,6 +317,7 @@ def keep_point(rows, eps, need, nogoods, points, work):
             total += rows.mass[e]
             if work.u_all[e] > tol:
                 put(points.on[line], e)
+    points.mass[line] = total
     if total < need:
         return -1
     for e in range(len(nogoods)):
@@ -315,6 +341,49 @@ def add_possible(rows, off, bits, work):
 
 
 @inner
+def use_cuts(rows, work):
+    """Set the half-spaces of all better solutions, the last rows."""
+    n_samples = len(rows.offset) - MAX_CUTS
+    for i in range(n_samples, n_samples + rows.n_cuts[0]):
+        use_row(rows, i, PENALTY, 0.0, work)
+
+
+@compiled
+def find_cut(rows, eps, reach, nogood, limits, work):
+    """Add the half-space h >= beta with the largest beta that holds wherever a sample of the nogood is on.
+
+    h is the row after the present cuts. limits: the first beta, the factor to the next, and the least.
+    Returns whether there is one.
+    """
+    beta, factor, least = limits
+    row = len(rows.offset) - MAX_CUTS + rows.n_cuts[0]
+    offset = rows.offset[row]
+    use_none(work)
+    use_cuts(rows, work)
+    clear(work.a)
+    for j in range(len(rows.mass)):
+        if not has(nogood, j):
+            continue
+        use_row(rows, j, 1.0, PENALTY, work)
+        while beta > 0.0:
+            use_row(rows, row, PENALTY, 0.0, work)
+            work.offset[work.place[row]] = offset - beta
+            if examine(rows, eps, reach, work) == EMPTY:
+                break
+            beta = beta * factor if beta > least else 0.0
+        use_row(rows, j, 1.0, 0.0, work)
+    use_none(work)
+    # u = beta - h, or a row of zeros that is never on.
+    sign = 1.0 if beta > 0.0 else 0.0
+    rows.offset[row] = beta - sign * offset
+    for k in range(rows.X.shape[1]):
+        rows.X[row, k] *= -sign
+        rows.Xt[k, row] = rows.X[row, k]
+    rows.n_cuts[0] += beta > 0.0
+    return beta > 0.0
+
+
+@inner
 def drop_rows(rows, work):
     """Leave out rows that had no weight for a while, if they are the majority."""
     oldest, m = work.counts[1] - RECENT_STEPS, 0
@@ -325,8 +394,8 @@ def drop_rows(rows, work):
     m = 0
     for e in range(work.n_used[0]):
         i = work.used[e]
-        work.is_used[i] = work.last_step[e] >= oldest
-        if work.is_used[i]:
+        work.place[i] = -1
+        if work.last_step[e] >= oldest:
             gather(rows, i, m, work)
             work.last_step[m] = work.last_step[e]
             m += 1
@@ -345,53 +414,118 @@ def weigh_rows(rows, nodes, top, work):
             use_row(rows, e, 1.0, PENALTY, work)
         elif has(nodes.chosen_off[top], e):
             use_row(rows, e, PENALTY, 0.0, work)
+    use_cuts(rows, work)
 
 
 @inner
-def test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
-    """Whether sample j can be on in a node; if not, it is off from now on.
+def is_urgent(nogood, top, need, nodes, points):
+    """Whether no sample of a nogood is on, and there are points of the node that differ in nothing else."""
+    if not is_disjoint(nogood, nodes.on[top]):
+        return False
+    for line in range(min(points.n_met[0], len(points.points))):
+        if points.is_inside[line] and points.mass[line] >= need and is_disjoint(nogood, points.on[line]):
+            return True
+    return False
+
+
+@inner
+def enter_node(rows, top, nodes, points, work):
+    """Find the points met before that lie in a node, and what can be on at them.
+
+    Returns the mass of that, and whether there is such a point.
+    """
+    clear(work.can)
+    work.counts[0] += len(points.points)
+    possible, is_met = add_possible(rows, work.can, nodes.on[top], work), False
+    for line in range(min(points.n_met[0], len(points.points))):
+        points.is_inside[line] = is_subset(nodes.on[top], points.weakly_on[line]) and is_disjoint(
+            nodes.chosen_off[top], points.on[line]
+        )
+        if points.is_inside[line]:
+            possible += add_possible(rows, nodes.off[top], points.weakly_on[line], work)
+            if not is_met:
+                copy(points.points[line], nodes.points[top])
+            is_met = True
+    return possible, is_met
+
+
+@inner
+def next_test(rows, top, mass, possible, need, nogoods, nodes, points, work):
+    """A sample that may turn out to be off, heavy ones first, or NOTHING.
+
+    Tests end where those that can be on weigh enough. Of an urgent nogood one that can be on is enough.
+    """
+    if mass < need:
+        return NOTHING
+    if possible < need:
+        for j in range(len(rows.mass)):
+            if not has(nodes.off[top], j) and not has(work.can, j):
+                return j
+    for e in range(len(nogoods)):
+        if is_disjoint(nogoods[e], work.can) and is_urgent(nogoods[e], top, need, nodes, points):
+            for j in range(len(rows.mass)):
+                if has(nogoods[e], j) and not has(nodes.off[top], j):
+                    return j
+    return NOTHING
+
+
+@inner
+def run_test(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
+    """Whether sample j can be on in a node; if not, it is off from now on. NODE: whether there is anything.
 
     Returns what is known, the mass that is found possible, and the line of a point that weighs enough.
     """
-    use_row(rows, j, 1.0, PENALTY, work)
-    # From the point of the node where the sample is nearest to on.
-    work.a[:] = nodes.points[top]
-    most = -np.inf
-    for line in range(min(points.count[0], len(points.points))):
-        if points.is_inside[line]:
-            x = 0.0
-            for l in range(len(work.a)):
-                x += rows.X[j, l] * points.points[line, l]
-            if x > most:
-                most = x
-                work.a[:] = points.points[line]
+    copy(nodes.points[top], work.a)
+    if j != NODE:
+        use_row(rows, j, 1.0, PENALTY, work)
+        # From the point of the node where the sample is nearest to on.
+        most = -np.inf
+        for line in range(min(points.n_met[0], len(points.points))):
+            if points.is_inside[line]:
+                x = 0.0
+                for k in range(len(work.a)):
+                    x += rows.X[j, k] * points.points[line, k]
+                if x > most:
+                    most = x
+                    copy(points.points[line], work.a)
     state = examine(rows, eps, reach, work)
-    use_row(rows, j, 1.0, 0.0, work)
-    if state == EMPTY:
-        put(nodes.off[top], j)
-        return state, 0.0, -1
     line, added = -1, 0.0
     if state == MET:
         line = keep_point(rows, eps, need, nogoods, points, work)
-        last = (points.count[0] - 1) % len(points.points)
+        last = (points.n_met[0] - 1) % len(points.points)
         added = add_possible(rows, nodes.off[top], points.weakly_on[last], work)
-    if not has(work.can, j):
+    if j == NODE:
+        copy(work.a, nodes.points[top])
+        return state, added, line
+    use_row(rows, j, 1.0, 0.0, work)
+    if state == EMPTY:
+        put(nodes.off[top], j)
+    elif not has(work.can, j):
         put(work.can, j)
         added += rows.mass[j]
     return state, added, line
 
 
 @inner
-def choose(rows, top, nogoods, nodes, points):
+def is_closed(rows, top, need, nogoods, nodes):
+    """Whether the samples of a node that are not off weigh too little, or those of a nogood are off."""
+    for e in range(len(nogoods)):
+        if is_subset(nogoods[e], nodes.off[top]):
+            return True
+    return mass_left(rows, nodes.off[top]) < need
+
+
+@inner
+def choose(rows, top, need, nogoods, nodes, points):
     """The sample to decide next: heavy, and rarely on at the points of the node; -1 if there is none.
 
-    If no sample of a nogood is on yet, one of them is: first those that are on most often.
+    If a nogood is urgent, one of its samples is: first those that are on most often.
     """
-    n_points, n_inside, nogood = min(points.count[0], len(points.points)), 0, -1
+    n_points, n_inside, nogood = min(points.n_met[0], len(points.points)), 0, -1
     for line in range(n_points):
         n_inside += points.is_inside[line]
     for e in range(len(nogoods)):
-        if nogood < 0 and is_disjoint(nogoods[e], nodes.on[top]):
+        if nogood < 0 and is_urgent(nogoods[e], top, need, nodes, points):
             nogood = e
     best, chosen = 0.0, -1
     for j in range(len(rows.mass)):
@@ -424,91 +558,46 @@ def search_nodes(
 ) -> tuple[int, int]:
     """Depth first over the signs of heavy samples. Returns how it ended, and the line of a point or -1.
 
-    need: the mass of samples on that a better solution has at least. nogoods: one set of samples per line that
-    are not all off in any better solution.
+    need: the mass of samples on that a better solution has at least. nogoods: one set of samples per line
+    that are not all off in any better solution.
     """
     rows, nodes = ScaleRows(*rows), ScaleNodes(*nodes)
     points, work = ScalePoints(*points), ScaleWork(*work)
-    n_positive = len(rows.mass)
     while nodes.height[0] > 0:
         if work.counts[0] >= budget:
             return PAUSED, -1
         top = nodes.height[0] - 1
         off = nodes.off[top]
-        mass = 0.0
-        for e in range(n_positive):
-            if not has(off, e):
-                mass += rows.mass[e]
-        closed = mass < need
-        for e in range(len(nogoods)):
-            closed = closed or is_subset(nogoods[e], off)
-        if closed:
+        if is_closed(rows, top, need, nogoods, nodes):
             nodes.height[0] -= 1
             continue
-        # What is known to be possible, from points met before.
-        work.can[:] = nodes.on[top]
-        possible = sum_mass(rows, work.can)
-        is_met = False
-        for line in range(min(points.count[0], len(points.points))):
-            points.is_inside[line] = is_subset(nodes.on[top], points.weakly_on[line]) and is_disjoint(
-                nodes.chosen_off[top], points.on[line]
-            )
-            if points.is_inside[line]:
-                possible += add_possible(rows, off, points.weakly_on[line], work)
-                if not is_met:
-                    nodes.points[top] = points.points[line]
-                is_met = True
-        work.counts[0] += len(points.points)
         weigh_rows(rows, nodes, top, work)
-        if not is_met:
-            work.a[:] = nodes.points[top]
-            state = examine(rows, eps, reach, work)
-            if state == EMPTY:
-                nodes.height[0] -= 1
-                continue
-            nodes.points[top] = work.a
-            if state == MET:
-                line = keep_point(rows, eps, need, nogoods, points, work)
-                if line >= 0:
-                    return MASSIVE, line
-                line = (points.count[0] - 1) % len(points.points)
-                possible += add_possible(rows, off, points.weakly_on[line], work)
-        # Samples that cannot be on are off. Tests end where too many can.
-        for j in range(n_positive):
-            if possible >= need or mass < need:
+        possible, is_met = enter_node(rows, top, nodes, points, work)
+        mass, state, j = mass_left(rows, off), MET, NODE
+        while True:
+            if is_met:
+                j = next_test(rows, top, mass, possible, need, nogoods, nodes, points, work)
+            if j == NOTHING:
                 break
-            if has(off, j) or has(work.can, j):
-                continue
-            state, added, line = test_sample(rows, top, j, eps, reach, need, nogoods, nodes, points, work)
+            state, added, line = run_test(rows, top, j, eps, reach, need, nogoods, nodes, points, work)
             if line >= 0:
                 return MASSIVE, line
             possible += added
             if state == EMPTY:
-                mass -= rows.mass[j]
-        closed = mass < need
-        for e in range(len(nogoods)):
-            if closed:
-                break
-            for j in range(n_positive):
-                if not is_disjoint(nogoods[e], work.can):
+                if j == NODE:
                     break
-                if has(nogoods[e], j) and not has(off, j):
-                    state, added, line = test_sample(
-                        rows, top, j, eps, reach, need, nogoods, nodes, points, work
-                    )
-                    if line >= 0:
-                        return MASSIVE, line
-            closed = is_subset(nogoods[e], off)
-        if closed:
+                mass -= rows.mass[j]
+            is_met = True
+        if (j == NODE and state == EMPTY) or is_closed(rows, top, need, nogoods, nodes):
             nodes.height[0] -= 1
             continue
-        chosen = choose(rows, top, nogoods, nodes, points)
+        chosen = choose(rows, top, need, nogoods, nodes, points)
         if chosen < 0 or top + 2 > len(nodes.on):
             return STUCK, -1
-        nodes.on[top + 1] = nodes.on[top]
-        nodes.off[top + 1] = off
-        nodes.chosen_off[top + 1] = nodes.chosen_off[top]
-        nodes.points[top + 1] = nodes.points[top]
+        copy(nodes.on[top], nodes.on[top + 1])
+        copy(off, nodes.off[top + 1])
+        copy(nodes.chosen_off[top], nodes.chosen_off[top + 1])
+        copy(nodes.points[top], nodes.points[top + 1])
         put(nodes.on[top + 1], chosen)
         put(off, chosen)
         put(nodes.chosen_off[top], chosen)
