@@ -166,8 +166,8 @@ def shrink_by_tilts(
     """Intervals of u from tilts along rows, where they may pay, or only lower ends of some; as `decide`.
 
     A lower end pays where there is none, where the line of an envelope begins at it, and where the sample may
-    prove to be on; an upper end where it may prove to be off. spreads are those of the last time, downwards and upwards, NaN
-    where there are none, and are changed.
+    prove to be on; an upper end where it may prove to be off. spreads are those of the last time, downwards
+    and upwards, NaN where there are none, and are changed.
     """
     # Without definite curvature about a quarter of the rows is on the quadratic, of a Gram matrix 1 in all.
     H = np.eye(Z.shape[1]) / 4.0 if base.factor is None else base.start.curvature()
