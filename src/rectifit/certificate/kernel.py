@@ -42,7 +42,7 @@ def far_envelope(kind, y, lower, U, c, out):
     square, one, finite = y * y, 1.0 + c, lower > -np.inf
     constant, slope, right, left, a = 0.0, 0.0, one, 0.0, lower
     if kind == SLAB:
-        finite = finite and U < np.inf
+        finite = finite and not math.isinf(U)
         a, t = max(lower, -NO_END), min(U, NO_END)
         right, left = OFF_PENALTY, OFF_PENALTY
     else:

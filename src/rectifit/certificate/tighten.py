@@ -34,7 +34,7 @@ __all__ = [
 # Tilts that are minimised in one call.
 TILT_BATCH = 32
 # Lengths tau of each tilt that are tried, the range of factors between two, and the factor without a bound.
-MAX_TRIES = 1
+MAX_TRIES = 2
 MIN_TAU_FACTOR = 0.05
 MAX_TAU_FACTOR = 20.0
 TAU_FACTOR_WITHOUT_BOUND = 0.2
@@ -166,8 +166,8 @@ def shrink_by_tilts(
     """Intervals of u from tilts along rows, where they may pay, or only lower ends of some; as `decide`.
 
     A lower end pays where there is none, where the line of an envelope begins at it, and where the sample may
-    prove to be on; an upper end where it may prove to be off. spreads are those of the last time, downwards and upwards, NaN
-    where there are none, and are changed.
+    prove to be on; an upper end where it may prove to be off. spreads are those of the last time, downwards
+    and upwards, NaN where there are none, and are changed.
     """
     # Without definite curvature about a quarter of the rows is on the quadratic, of a Gram matrix 1 in all.
     H = np.eye(Z.shape[1]) / 4.0 if base.factor is None else base.start.curvature()
@@ -204,4 +204,6 @@ def _worthwhile(
     has_line = (kind == FREE) | (kind == FAR_FREE) | (relaxation.c < 0.0)
     begins_at_end = has_line & (env.has_chord > 0.0) & (env.left == 0.0) & (u < env.t)
     lower = is_open(kind) & (begins_at_end | (region.l == -np.inf) | (u > reach[0]))
-    return slab | lower, slab | (is_open(kind) & (u < -reach[1]))
+    # Far samples have few other ways to settle.
+    far = kind == FAR_FREE
+    return slab | lower | far, slab | far | (is_open(kind) & (u < -reach[1]))

@@ -85,10 +85,9 @@ class Ascent:
 
 
 def can_lend(region: Region) -> Mask:
-    """Rows whose loss less some curvature has an envelope."""
-    return np.asarray(
-        (region.kind == ON) | ((region.l > -np.inf) & ((region.U < np.inf) | (region.kind != SLAB)))
-    )
+    """Rows whose loss less some curvature has an envelope: those with a lower end, slabs with both ends."""
+    has_end = (region.l > -np.inf) & ((region.kind != SLAB) | np.isfinite(region.U))
+    return np.asarray((region.kind == ON) | has_end)
 
 
 def first_transfer(region: Region) -> Vector:
