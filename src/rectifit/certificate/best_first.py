@@ -1,4 +1,4 @@
-"""Best-first search, for signs and for directions.
+"""Best-first search in rounds.
 
 A node is a set of coefficients with a lower bound of their loss. The node with the least bound is expanded
 next: bounded better, and split if it may hold something below the cutoff. A node whose bound reaches the
@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
-from threading import Lock
+from threading import Lock, local
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -47,7 +47,6 @@ class Control:
     offer : called with every point that may be a better solution
     is_over, report : called before and after nodes are expanded; the first ends the search
     promising : returns the loss up to which points are worth an offer
-    spend : called with work that was done, in samples times coefficients that were looked at
     """
 
     cutoff: Callable[[], float]
@@ -55,24 +54,30 @@ class Control:
     is_over: Callable[[], bool] = lambda: False
     report: Callable[[], None] = lambda: None
     promising: Callable[[], float] = lambda: np.inf
-    spend: Callable[[int], None] = lambda _: None
     n_threads: int = 1
 
 
 class BestFirst(ABC, Generic[AnyNode]):
-    """What both searches share; they differ in how they expand a node."""
+    """Rounds of nodes with the least bounds, on several threads; how a node is expanded is left open.
 
-    def __init__(self, y: Vector, control: Control) -> None:
+    Within a round nothing depends on the order in which nodes are expanded: points are offered at its end. So
+    the search is the same for any number of threads. Once open nodes take the memory that they may take,
+    parts of a node are finished before others, which needs hardly more.
+    """
+
+    def __init__(self, y: Vector, control: Control, memory_limit: float = np.inf) -> None:
         self.control = control
-        self.n_nodes = 0
+        self.n_nodes, self.work = 0, 0
         # Samples with y <= 0 cost at least y^2.
         self._proved = float(np.square(y[y <= 0.0]).sum()) * (1.0 - SUM_TOL)
         self._leaves = np.inf
-        # Least bound first, of equal ones the older.
+        # Least bound first, of equal ones the older; and those that are finished first.
         self._open: list[tuple[float, int, AnyNode]] = []
+        self._stack: list[AnyNode] = []
         self._taken: list[AnyNode] = []
         self._order = count()
-        self._lock = Lock()
+        self._lock, self._thread = Lock(), local()
+        self._memory_limit = memory_limit
 
     @abstractmethod
     def _expand(self, node: AnyNode) -> list[AnyNode]:
@@ -84,53 +89,91 @@ class BestFirst(ABC, Generic[AnyNode]):
         """What is settled for all better solutions."""
 
     @property
+    @abstractmethod
+    def node_bytes(self) -> int:
+        """What an open node takes."""
+
+    @property
     def cutoff(self) -> float:
         return self.control.cutoff()
 
     @property
-    def nodes(self) -> list[AnyNode]:
-        """All nodes that are not closed."""
-        return [*(node for *_, node in self._open), *self._taken]
+    def n_open(self) -> int:
+        return len(self._open) + len(self._stack)
 
     @property
-    def n_open(self) -> int:
-        return len(self._open)
+    def is_done(self) -> bool:
+        """Whether nothing is left to expand."""
+        return self.n_open == 0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing below the cutoff is left."""
+        return self.is_done and self._leaves >= self.cutoff
 
     @property
     def lower_bound(self) -> float:
         """What is proved so far."""
-        least = min([self._leaves, *(bound for bound, *_ in self._open[:1]), *(t.bound for t in self._taken)])
+        least = min(
+            [
+                self._leaves,
+                *(bound for bound, *_ in self._open[:1]),
+                *(node.bound for node in (*self._stack, *self._taken)),
+            ]
+        )
         return min(self.cutoff, max(self._proved, least))
 
-    def run(self, mapped: Callable[..., Iterator[Any]] = map) -> bool:
-        """Search until nothing below the cutoff is left (True) or the time is up."""
-        while self._open:
-            if self.control.is_over():
-                return False
-            if self._open[0][0] >= self.cutoff:
-                self._open = []
-                break
-            for parts in mapped(self._expand, self._take(ROUND_NODES)):
-                self._push(parts)
-            self._done()
-            self.control.report()
-        return self._leaves >= self.cutoff
+    def know(self, bound: float) -> None:
+        """Take over a lower bound of the loss that was found elsewhere."""
+        self._proved = max(self._proved, bound)
 
-    def _take(self, most: int) -> list[AnyNode]:
-        """The nodes that are next. Until `_done`, they count as open, for they may be interrupted."""
-        for _ in range(min(most, len(self._open))):
-            self._taken.append(self._open[0][2])
-            heapq.heappop(self._open)
-        return self._taken
+    def advance(self, mapped: Callable[..., Iterator[Any]] = map, most: int = ROUND_NODES) -> None:
+        """Expand the nodes of one round."""
+        self._take(most)
+        for parts, points in mapped(self._expand_apart, self._taken):
+            self._push(parts)
+            for point in points:
+                self.control.offer(point)
+        self._done()
+
+    def offer(self, b: Vector) -> None:
+        """Keep a point that was met while a node is expanded until the round ends."""
+        self._thread.points.append(b)
+
+    def spend(self, looks: int) -> None:
+        """Count work: how often all samples were looked at."""
+        self._thread.looks += looks
+
+    def _expand_apart(self, node: AnyNode) -> tuple[list[AnyNode], list[Vector]]:
+        """Expand a node; also returns the points that were met."""
+        self._thread.points, self._thread.looks = [], 0
+        parts = self._expand(node)
+        self._count(self._thread.looks)
+        return parts, self._thread.points
+
+    def _count(self, looks: int) -> None:
+        with self._lock:
+            self.work += looks
+
+    def _take(self, most: int) -> None:
+        """Take the next nodes. Until `_done`, they count as open, for they may be interrupted."""
+        if self._stack:
+            self._taken, self._stack = self._stack[-most:], self._stack[:-most]
+            return
+        if self._open and self._open[0][0] >= self.cutoff:
+            self._open = []
+        self._taken = [heapq.heappop(self._open)[2] for _ in range(min(most, len(self._open)))]
 
     def _done(self) -> None:
-        with self._lock:
-            self.n_nodes += len(self._taken)
+        self.n_nodes += len(self._taken)
         self._taken = []
 
     def _push(self, nodes: list[AnyNode]) -> None:
         for node in nodes:
-            heapq.heappush(self._open, (node.bound, next(self._order), node))
+            if self.n_open * self.node_bytes >= self._memory_limit:
+                self._stack.append(node)
+            else:
+                heapq.heappush(self._open, (node.bound, next(self._order), node))
 
     def _leave(self, bound: float) -> None:
         """Count a node that cannot be split any more, and its bound."""

@@ -72,6 +72,12 @@ SLAB_UNIT = 0.5
 # The room below the cutoff is taken to be no smaller than this share of the cutoff, and than this.
 MIN_ROOM_SHARE = 1e-6
 MIN_ROOM = 1e-15
+# How often all samples are looked at for a minimum, and for all tilts along one row.
+MINIMUM_LOOKS = 30
+TILT_LOOKS = 30
+# Bytes of an open node beside its arrays, and for each sample: two ends of an interval, c and its kind.
+NODE_BYTES = 1000
+SAMPLE_BYTES = 25
 
 
 @dataclass(slots=True)
@@ -91,8 +97,14 @@ class Signs(Node):
 class SignSearch(BestFirst[Signs]):
     """The search over signs, below `reach` in absolute value of every u where that is given."""
 
-    def __init__(self, samples: Samples, control: Control, reach: Vector | None = None) -> None:
-        super().__init__(samples.y, control)
+    def __init__(
+        self,
+        samples: Samples,
+        control: Control,
+        reach: Vector | None = None,
+        memory_limit: float = np.inf,
+    ) -> None:
+        super().__init__(samples.y, control, memory_limit)
         self.given = samples
         self._use(samples)
         none = np.full(samples.y.size, np.inf) if reach is None else reach
@@ -101,30 +113,35 @@ class SignSearch(BestFirst[Signs]):
 
     def _use(self, samples: Samples) -> None:
         self.samples = samples
-        self.transfer = Transfer(samples, self.control.offer, self.control.is_over)
+        self.transfer = Transfer(samples, self.offer, self.control.is_over, self.spend)
 
     def _new(self, region: Region) -> Signs:
         start = Start(np.zeros(self.samples.Z.shape[1]))
         return Signs(self._proved, region, np.zeros(region.kind.size), start, is_new=True)
 
-    def start(self) -> bool:
-        """Tighten and bound the root, or first slabs; True if that closes the search."""
-        (root,) = self._take(1)
-        parts = []
-        if self.given.y.size and self._find_first_signs(root):
-            base = self._plain(root)
-            if base.factor is None and not can_shrink(self.given.Z):
-                parts = self._first_slabs()
-            else:
-                parts = self._tightened(root)
-                self._proved = max(self._proved, min([self.cutoff, *(part.bound for part in parts)]))
-        self._push(parts)
-        self._done()
-        if len(parts) > 1:
-            for slab in self._take(len(parts)).copy():
-                self._push(self._expand(slab))
-            self._done()
-        return self.n_open == 0
+    def start(self) -> None:
+        """Tighten and bound the root, or cut it into slabs."""
+        self.advance()
+
+    def _split_root(self, root: Signs) -> list[Signs]:
+        """The root after it was tightened, or slabs where nothing holds the coefficients."""
+        if self.given.y.size == 0 or not self._find_first_signs(root):
+            return []
+        if self._plain(root).factor is None and not can_shrink(self.given.Z):
+            return self._first_slabs()
+        parts = self._tightened(root)
+        self._proved = max(self._proved, min([self.cutoff, *(part.bound for part in parts)]))
+        return parts
+
+    @property
+    def has_slabs(self) -> bool:
+        """Whether the root was cut into slabs."""
+        return self.samples is not self.given
+
+    @property
+    def node_bytes(self) -> int:
+        n, q = self.samples.Z.shape
+        return NODE_BYTES + n * SAMPLE_BYTES + 8 * q
 
     @property
     def kind(self) -> Kinds:
@@ -221,6 +238,8 @@ class SignSearch(BestFirst[Signs]):
         assert isinstance(relaxation, Relaxation)
         base = base._replace(value=max(base.value, self._proved))
         over = self.control.is_over
+        n_tilted = np.count_nonzero(is_open(region.kind)) if only is None else only.size
+        self.spend(TILT_LOOKS * int(n_tilted))
         return shrink_by_tilts(region, self.samples.Z, relaxation, base, self.cutoff, over, only, spreads)
 
     def _tighten(self, node: Signs, max_rounds: int, first: bool = False) -> bool:
@@ -258,10 +277,12 @@ class SignSearch(BestFirst[Signs]):
         return True
 
     def _expand(self, node: Signs) -> list[Signs]:
+        if node.is_new and node.region is self.region:
+            return self._split_root(node)
         is_kept = bool(self._tightened(node)) if node.is_new else self._bound_again(node)
         if not is_kept or node.bound >= self.cutoff:
             return []
-        self.control.offer(node.start.b)
+        self.offer(node.start.b)
         parts = self._split_slab(node)
         return parts if parts else self._split_sign(node)
 
@@ -345,6 +366,7 @@ class SignSearch(BestFirst[Signs]):
 
     def _plain(self, node: Signs) -> Bound:
         """The relaxation without any transfer: exact where no sample is free."""
+        self.spend(MINIMUM_LOOKS)
         return self._relax(node.region, np.zeros_like(node.c)).minimise(Start(node.start.b))
 
     def _branching_sample(self, node: Signs, free: np.ndarray) -> int:

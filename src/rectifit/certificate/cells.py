@@ -204,6 +204,10 @@ class CellSearch:
             same &= (unpack_kinds(kinds[part], n) == common).all(axis=0)
         return np.where(same & (common >= ON), common, self._first_kind)
 
+    def know(self, bound: float) -> None:
+        """Take over a lower bound of the loss that was found elsewhere."""
+        self._proved = max(self._proved, bound)
+
     def run(self, mapped: Callable[..., Iterator[Any]] = map) -> bool:
         """Search until nothing below the cutoff is left (True) or the search must end."""
         while not self.is_done:
@@ -221,6 +225,7 @@ class CellSearch:
         if lines.size == 0:
             self._taken = np.inf
             return
+        self.scale.lower_cutoff(self.cutoff)
         others = self._pool.reserve(lines.size)
         n, q = self.samples.Z.shape
         found = Found.empty(lines.size, q)
@@ -233,13 +238,13 @@ class CellSearch:
             partial(self._expand, lines[part], others[part], limits, nogoods, found.part(part))
             for part in (slice(e, e + CHUNK_CELLS) for e in range(0, lines.size, CHUNK_CELLS))
         ]
-        due = FIRST_SCALE_WORK + int(SCALE_SHARE * self.work) - self.scale.work
+        due = FIRST_SCALE_WORK + int(SCALE_SHARE * n * self.work) - self.scale.work
         if due > 0:
             tasks.insert(0, lambda: self.scale.advance(due))
         for _ in mapped(lambda task: task(), tasks):
             pass
         self.n_nodes += lines.size
-        self.work += n * int(found.counts.sum())
+        self.work += int(found.counts.sum())
         self._sort_out(lines, others, found)
         self._taken = np.inf
 

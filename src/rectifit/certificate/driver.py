@@ -60,7 +60,7 @@ class Driver:
     box : float, optional
         Prove it for coefficients up to this size on the standardised scale only.
     budget : int, optional
-        Work after which the search ends, in samples times coefficients that are looked at.
+        Looks at all samples after which the search ends.
     memory_limit : int, optional
         Bytes that open nodes may take.
     listener : Listener, optional
@@ -88,7 +88,6 @@ class Driver:
         self.problem, self.lower_bound = engine.problem, lower_bound
         self._engine, self._gap, self._clock, self._box = engine, gap, clock, box
         self._listener = listener or Listener()
-        self._budget = budget
         self._began, self._reported = clock.seconds, -np.inf
         self._history: list[tuple[float, float, float]] = []
         self.reduced = reduce_rows(self.problem)
@@ -100,11 +99,10 @@ class Driver:
             self._is_over,
             self._report,
             lambda: self.incumbent.promising,
-            self._spend,
             n_threads,
         )
         along = self.reduced.from_coefficients(best.beta, best.intercept)
-        self.search = Search(self.reduced.samples, along, control, self._reach(), memory_limit)
+        self.search = Search(self.reduced.samples, along, control, self._reach(), memory_limit, budget)
 
     @property
     def best(self) -> RowPoint:
@@ -174,10 +172,7 @@ class Driver:
         return self.reduced.value(objective - room)
 
     def _is_over(self) -> bool:
-        return self._budget <= 0 or self._clock.is_over()
-
-    def _spend(self, work: int) -> None:
-        self._budget -= work
+        return self._clock.is_over()
 
     def _polish(self, start: RowPoint) -> RowPoint:
         """The best point of the iterative method from a candidate."""

@@ -252,7 +252,7 @@ class ScaleSearch:
         h /= max(float(np.linalg.norm(h)), GRAM_RANK_TOL)
         rows.X[cut], rows.Xt[:, cut], rows.offset[cut] = h[:-1], h[:-1], h[-1]
         eps, reach = self._chart_sizes()
-        if find_cut(rows, eps, reach, self._nogoods[nogood], CUT_LIMITS, self._work):
+        if find_cut(tuple(rows), eps, reach, self._nogoods[nogood], CUT_LIMITS, tuple(self._work)):
             self._points.n_met[0] = 0
 
     def _chart_sizes(self) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rectifit._typing import Mask
+from rectifit._typing import Integers, Mask
 from rectifit.certificate.records import BitSets, ScaleNodes, ScalePoints, ScaleRows, ScaleWork
 from rectifit.compiling import compiled, inner
 from rectifit.tolerances import SUM_TOL
@@ -349,12 +349,20 @@ def use_cuts(rows, work):
 
 
 @compiled
-def find_cut(rows, eps, reach, nogood, limits, work):
+def find_cut(
+    rows: ScaleRows,
+    eps: float,
+    reach: float,
+    nogood: Integers,
+    limits: tuple[float, float, float],
+    work: ScaleWork,
+) -> bool:
     """Add the half-space h >= beta with the largest beta that holds wherever a sample of the nogood is on.
 
     h is the row after the present cuts. limits: the first beta, the factor to the next, and the least.
     Returns whether there is one.
     """
+    rows, work = ScaleRows(*rows), ScaleWork(*work)
     beta, factor, least = limits
     row = len(rows.offset) - MAX_CUTS + rows.n_cuts[0]
     offset = rows.offset[row]

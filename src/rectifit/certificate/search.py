@@ -1,26 +1,65 @@
 """The search for a proof: one tree, whose root is the whole space.
 
-The root is tightened and bounded by curvature transfer. Where that gives every sample an interval, as it does
-without an intercept and where the signal is high, the root is closed there or split by signs. Where it does
-not, because there are directions in which all samples are off and nothing holds the coefficients, it is split
-by directions, and cells are bounded by common corner weights within a proved scale.
+The root is bounded by curvature transfer, after what single samples cost and a few tilts have shown which
+signs are settled (branching.py). Without an intercept, as a rule, every sample has an interval then, and the
+root is closed there or split by signs.
+
+Where there are directions in which all samples are off, nothing holds the coefficients at first. Such a root is
+split in two ways, each of which covers all better solutions: into slabs, which have intervals, and then by
+signs; and into cells of directions, which are bounded by common corner weights within a proved scale
+(cells.py). Slabs close first where the signal is high or there are many coefficients, cells where there are
+few. What is proved is the better of the two, and each uses what the other has proved. Which one goes on is
+decided by how far their bounds have come: the next piece of work goes to the one that would be done sooner if
+its bound rose on as it did in its last piece, and none falls behind by more than a factor.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+import numpy as np
+
 from rectifit._typing import Vector
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.branching import SignSearch
-from rectifit.certificate.cell_kernel import expand
 from rectifit.certificate.cells import CellSearch
 from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import Kinds, Samples
-from rectifit.certificate.scale_kernel import is_empty, search_nodes
-from rectifit.certificate.tighten import has_intervals
 from rectifit.parallel import workers
-from rectifit.preparing import prepare
 
 __all__ = ["Search"]
+
+# Coefficients up to which there are cells: so many bits have the signs of a corner.
+MAX_CELL_COLUMNS = 31
+# Coefficients from which on cells are a last resort, for their number grows with each by a factor of 2 to 3.
+MANY_COLUMNS = 14
+# The first piece of work on cells, in looks at all samples, and each next one as a share of all before.
+FIRST_PIECE = 20_000
+PIECE_SHARE = 0.5
+# The part that is behind gets at least this share of the work of the other.
+LEAST_SHARE = 0.25
+# Of the memory, the share of each part while there are two.
+HALF = 0.5
+
+
+@dataclass
+class Part:
+    """One of the ways to split the root, and how its bound came along: work and bound before its last piece."""
+
+    search: SignSearch | CellSearch
+    before: tuple[int, float] = field(default=(0, -np.inf))
+
+    @property
+    def work(self) -> int:
+        return self.search.work
+
+    def expected(self) -> float:
+        """Work until it is done, if its bound rises on as it did."""
+        work, bound = self.before
+        left, risen = self.search.cutoff - self.search.lower_bound, self.search.lower_bound - bound
+        if not risen > 0.0:
+            return np.inf
+        return left * (self.work - work) / risen
 
 
 class Search:
@@ -36,6 +75,8 @@ class Search:
         arguments along rays do not hold, and the search goes by signs.
     memory_limit : int, optional
         Bytes that open nodes may take.
+    budget : int, optional
+        Looks at all samples after which the search ends.
     """
 
     def __init__(
@@ -45,49 +86,75 @@ class Search:
         control: Control,
         reach: Vector | None = None,
         memory_limit: int = MEMORY_LIMIT,
+        budget: float = np.inf,
     ) -> None:
         self._samples, self._along, self._control, self._reach = samples, along, control, reach
-        self._memory_limit = memory_limit
-        self._part: SignSearch | CellSearch = SignSearch(samples, control, reach)
+        self._memory_limit, self._budget = memory_limit, budget
+        signs = SignSearch(samples, control, reach, HALF * memory_limit)
+        self._signs = Part(signs)
+        self._parts = [self._signs]
 
     @property
     def lower_bound(self) -> float:
         """What is proved so far."""
-        return self._part.lower_bound
+        return max(part.search.lower_bound for part in self._parts)
 
     @property
     def n_nodes(self) -> int:
-        return self._part.n_nodes
+        return sum(part.search.n_nodes for part in self._parts)
 
     @property
     def n_open(self) -> int:
-        return self._part.n_open
+        """Open nodes of the part that has come farther."""
+        return max(self._parts, key=lambda part: part.search.lower_bound).search.n_open
+
+    @property
+    def work(self) -> int:
+        """Looks at all samples so far."""
+        return sum(part.work for part in self._parts)
 
     @property
     def kind(self) -> Kinds:
         """What is settled for all better solutions."""
-        return self._part.kind
+        return self._parts[-1].search.kind
 
     def run(self) -> bool:
         """Search until nothing below the cutoff is left (True) or the search must end."""
-        root = self._part
+        root = self._signs.search
         assert isinstance(root, SignSearch)
-        if root.start():
-            return True
-        if self._control.is_over():
-            return False
-        if not self._goes_by_signs(root):
-            prepare(expand, search_nodes, is_empty)
-            self._part = CellSearch(
+        root.advance()
+        if self._reach is None and root.has_slabs and self._samples.Z.shape[1] <= MAX_CELL_COLUMNS:
+            memory = int(HALF * self._memory_limit)
+            cells = CellSearch(
                 self._samples,
                 self._along,
                 self._control,
                 kind=root.kind,
                 proved=root.lower_bound,
-                memory_limit=self._memory_limit,
+                memory_limit=memory,
             )
+            self._parts.append(Part(cells))
         with workers(self._control.n_threads) as mapped:
-            return self._part.run(mapped)
+            while not any(part.search.is_done for part in self._parts):
+                part = self._next()
+                end = max(FIRST_PIECE, int((1.0 + PIECE_SHARE) * part.work))
+                part.before = part.work, part.search.lower_bound
+                while part.work < end and not part.search.is_done:
+                    if self._control.is_over() or self.work >= self._budget:
+                        return False
+                    part.search.know(self.lower_bound)
+                    part.search.advance(mapped)
+                    self._control.report()
+        return any(part.search.is_closed for part in self._parts)
 
-    def _goes_by_signs(self, root: SignSearch) -> bool:
-        return self._reach is not None or has_intervals(root.region)
+    def _next(self) -> Part:
+        """The part that gets the next piece of work."""
+        if len(self._parts) == 1:
+            return self._signs
+        signs, cells = self._parts
+        first, second = (signs, cells) if self._samples.Z.shape[1] >= MANY_COLUMNS else (cells, signs)
+        if first.work == 0 or second.work < LEAST_SHARE * first.work:
+            return first if first.work == 0 else second
+        if first.work < LEAST_SHARE * second.work:
+            return first
+        return min(first, second, key=Part.expected)

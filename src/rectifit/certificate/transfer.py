@@ -59,6 +59,8 @@ HIGH_LIMIT_TOL = 1e-12
 GRADIENT_STEP = 0.05
 # Pairs of steps with less curvature are not remembered.
 MIN_STEP_CURVATURE = 1e-14
+# How often all samples are looked at in an evaluation.
+EVALUATION_LOOKS = 50
 
 
 class Evaluation(NamedTuple):
@@ -98,11 +100,15 @@ def first_transfer(region: Region) -> Vector:
 
 @dataclass
 class Transfer:
-    """The ascent for one set of data; `seen` is called with points that may be better solutions."""
+    """The ascent for one set of data.
+
+    `seen` is called with points that may be better solutions, `spend` with how often all samples were looked at.
+    """
 
     samples: Samples
     seen: Callable[[Vector], None]
     is_over: Callable[[], bool]
+    spend: Callable[[int], None] = lambda _: None
 
     def ascend(
         self, region: Region, c: Vector, start: Start, cutoff: float, mu: float, mu_end: float, max_steps: int
@@ -159,6 +165,7 @@ class Transfer:
         return low, np.where(borrows, MAX_TRANSFER, 0.0)
 
     def _evaluate(self, region: Region, c: Vector, start: Start, mu: float) -> Evaluation | None:
+        self.spend(EVALUATION_LOOKS)
         relaxation = Relaxation(self.samples, region, c)
         try:
             factor = np.linalg.cholesky(relaxation.C)

@@ -44,8 +44,8 @@ MAX_PERTURBATION = 2.0
 ELITE_SIZE = 8
 # Generations without a better solution that end the search.
 PATIENCE = 4
-# Work that a bound may take, in samples times coefficients that are looked at.
-BOUND_WORK = 1 << 24
+# How often a bound may look at all samples.
+BOUND_LOOKS = 5_000
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Auto:
             # Imported here: it loads more of the compiler's work.
             from rectifit.methods.proving import bound_within
 
-            bound_within(search, BOUND_WORK)
+            bound_within(search, BOUND_LOOKS)
             search.check()
         return stop
 

@@ -8,7 +8,7 @@ from rectifit.certificate.cell_kernel import expand
 from rectifit.certificate.driver import Driver, Listener
 from rectifit.certificate.kernel import build, support
 from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
-from rectifit.certificate.scale_kernel import is_empty, search_nodes
+from rectifit.certificate.scale_kernel import find_cut, is_empty, search_nodes
 from rectifit.fit import Stop
 from rectifit.methods.search import Halt, Search
 from rectifit.preparing import prepare
@@ -25,7 +25,7 @@ def prepare_bound() -> None:
 
 def prepare_proof() -> None:
     """Make ready what a proof needs, all at once."""
-    prepare(expand, minimise, search_nodes, is_empty, evaluate_with_bound, build, support)
+    prepare(expand, minimise, search_nodes, is_empty, find_cut, evaluate_with_bound, build, support)
 
 
 def prove(search: Search, box: float | None = None, memory_limit: int = MEMORY_LIMIT) -> Stop:
@@ -43,10 +43,10 @@ def prove(search: Search, box: float | None = None, memory_limit: int = MEMORY_L
     return Stop.TARGET
 
 
-def bound_within(search: Search, work: int) -> None:
-    """As good a bound as so much work allows, in samples times coefficients that are looked at."""
+def bound_within(search: Search, looks: int) -> None:
+    """As good a bound as so many looks at all samples allow."""
     prepare_bound()
-    driver = _make_driver(search, budget=work)
+    driver = _make_driver(search, budget=looks)
     try:
         driver.run()
     finally:
