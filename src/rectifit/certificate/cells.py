@@ -89,8 +89,8 @@ EFFORT = 0
 # Points of a round that are offered as solutions.
 MAX_OFFERS = 2
 # Work on the scale: this much at first, and then so large a share of that on cells.
-FIRST_SCALE_WORK = 1 << 20
-SCALE_SHARE = 0.25
+FIRST_SCALE_WORK = 1 << 21
+SCALE_SHARE = 0.5
 # Cells that the search in a face may take at first, and later as a share of those of the search around it.
 MIN_FACE_CELLS = 2000
 FACE_SHARE = 0.5
