@@ -23,7 +23,7 @@ from rectifit._typing import Vector
 from rectifit.certificate.envelope import CONVEX, FREE, Kinds
 from rectifit.tolerances import SUM_TOL
 
-__all__ = ["BestFirst", "Control", "Node", "first_kinds"]
+__all__ = ["ROUND_NODES", "BestFirst", "Control", "Node", "first_kinds"]
 
 # Nodes that are expanded in a round, on however many threads.
 ROUND_NODES = 8

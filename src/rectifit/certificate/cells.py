@@ -56,6 +56,7 @@ from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.certificate.best_first import Control, first_kinds
 from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
 from rectifit.certificate.records import (
+    MAX_LISTED,
     OFF,
     ON,
     Cells,
@@ -88,6 +89,8 @@ QUEUE_BYTES = 100
 EFFORT = 0
 # Points of a round that are offered as solutions.
 MAX_OFFERS = 2
+# Prices of corners that take as long as a look at all samples.
+CORNERS_PER_LOOK = 200
 # Work on the scale: this much at first, and then so large a share of that on cells.
 FIRST_SCALE_WORK = 1 << 21
 SCALE_SHARE = 0.5
@@ -244,7 +247,8 @@ class CellSearch:
         for _ in mapped(lambda task: task(), tasks):
             pass
         self.n_nodes += lines.size
-        self.work += int(found.counts.sum())
+        steps, pricings = found.counts.sum(axis=0)
+        self.work += int(steps) + int(pricings * max(1.0, (1 << min(q - 1, MAX_LISTED)) / CORNERS_PER_LOOK))
         self._sort_out(lines, others, found)
         self._taken = np.inf
 
