@@ -405,6 +405,22 @@ def test_searches_against_all_cells_of_an_arrangement(seed):
     assert check_search(problem, least_in_space(problem), seed) == 2
 
 
+@pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("q", [2, 3, 4])
+def test_steep_solutions_are_not_ruled_out(q, gap):
+    """One sample with a large outcome lies so close to the others that only steep planes single it out."""
+    draw = np.random.default_rng(q)
+    X, w = draw.normal(size=(20, q - 1)), draw.normal(size=q - 1)
+    X[-1] = X[np.argmax(X[:-1] @ w)] + gap * w / (w @ w)
+    y = np.append(0.1 * draw.normal(size=19), 1.0)
+    reduced = reduce_rows(Problem.from_data(X, y))
+    steep = reduced.value(float(np.square(y[:-1]).sum()))
+    total = float(reduced.y @ reduced.y)
+    search = search_of(reduced.samples, 0.5 * (steep + total), 1000)
+    assert not search.run()
+    assert search.lower_bound <= steep + 1e-9 * total
+
+
 def test_a_ridge_is_part_of_the_bound():
     problem = Problem.from_data([[1.0], [2.0], [-1.0]], [1.0, 2.0, 0.5], fit_intercept=False, alpha=3.0)
     reduced = reduce_rows(problem)
