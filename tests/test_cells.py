@@ -28,6 +28,7 @@ from rectifit.certificate.records import (
     unpack_kinds,
 )
 from rectifit.certificate.scale import ScaleSearch
+from rectifit.certificate.tighten import can_shrink
 from rectifit.parallel import workers
 
 # Losses are sums of squares, and kinds and edges hold up to rounding.
@@ -432,6 +433,13 @@ def test_steep_solutions_are_not_ruled_out(q, gap):
         low, high = direction - half, direction + 1.5 * half
         cell = OneCell(axis, int(direction[axis]), low, high, first_kinds(samples.y), (axis + 1) % q)
         check_halves(samples, cell, (cutoff, np.sqrt(total), np.inf, 1), ray, tally)
+
+
+def test_which_data_have_intervals():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    assert can_shrink(X)
+    assert not can_shrink(np.abs(X))
+    assert not can_shrink(np.column_stack([X, np.ones(50)]))
 
 
 def test_a_ridge_is_part_of_the_bound():
