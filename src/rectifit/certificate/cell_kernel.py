@@ -1,4 +1,4 @@
-"""Compiled loops of the search over cells of directions: the bound by common corner weights (see cells.py)."""
+"""Compiled loops of the search over cells: the bound by common corner weights (see cells.py)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ POOR_SHARE = 1.0
 # Newton steps, and tries to find the weights that are free in one.
 MAX_NEWTON = 60
 MAX_FREE_TRIES = 3
-# The kink of a piece with y < 0 is rounded over this share of |y| for Newton steps. Bounds know nothing of it.
+# The kink of a piece with y < 0 is rounded over this share of |y| for Newton steps. No bound rests on it.
 ROUNDED = 1e-3
 STEEP = 1.0 + 1.0 / ROUNDED
 # Weight of the squared distance beyond the largest scale. Any weight is sound.
@@ -622,7 +622,7 @@ def price(n_free, cell, layout, slope, work):
 
 @inner
 def factor_regular(K, L, share):
-    """Cholesky factor of K, given by its lower triangle; whether no pivot is below this share of the trace."""
+    """Cholesky factor of K, given by its lower triangle; whether all pivots exceed a share of its trace."""
     q = K.shape[0]
     trace = 0.0
     for j in range(q):
@@ -812,7 +812,7 @@ def list_coordinates(cell, weights, layout):
 
 @inner
 def add_corners(n_corners, n_free, cell, layout, threshold, work):
-    """Add the corners with the least prices below a threshold, no two of them neighbours. How many there are."""
+    """Add corners with the least prices below a threshold, no two of them neighbours; returns how many."""
     n_listed, prices = layout.n_listed[0], work.prices
     for _ in range(MAX_ADDED):
         least, at = threshold, -1
@@ -841,7 +841,9 @@ def add_corners(n_corners, n_free, cell, layout, threshold, work):
 
 
 @inner
-def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limits, nogoods, layout, work, found, line):
+def bound_cell(
+    samples, cell, kind, seen, K0, linear0, squares0, n_corners, limits, nogoods, layout, work, found, line
+):
     """Bound one cell. Returns what became of it, the bound, how many corners are left, and where to split.
 
     The edges and kinds are tightened; line of found <- where the relaxation has its minimum. K0, linear0 and
@@ -920,7 +922,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
             S = dual_value(n_free, n_pieces, constant, K, b, work)
             s = sign * b[axis]
             runs_away = work.nu[n_pieces - 1] > 0.0 and not is_limit
-            if not tried_length and S < cutoff and (runs_away or s > hope):
+            if not tried_length and cutoff > S and (runs_away or s > hope):
                 tried_length = True
                 length = least_length(samples, cell, work)
                 if length * limit > explained or (not is_limit and length > 0.0):
@@ -959,7 +961,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
                 for j in range(q):
                     at[j] = b[j]
             is_poor = value < S - POOR_SHARE * (cutoff - S)
-            if S < cutoff and pricing >= (effort + POOR_EFFORT if is_poor else effort):
+            if cutoff > S and pricing >= (effort + POOR_EFFORT if is_poor else effort):
                 break
             if delta == 0.0 or n_corners >= MAX_CORNERS:
                 break
@@ -1073,8 +1075,20 @@ def expand(
                 work.corners[a], work.theta[a] = corners[a], theta[a]
             cell = Cell(axis, sign, low[part], high[part])
             state, bound, kept, split = bound_cell(
-                samples, cell, kind, seen, K, linear, squares, n_corners,
-                (cutoff, explained, limit, parent, effort), nogoods, layout, work, found, 2 * e + part,
+                samples,
+                cell,
+                kind,
+                seen,
+                K,
+                linear,
+                squares,
+                n_corners,
+                (cutoff, explained, limit, parent, effort),
+                nogoods,
+                layout,
+                work,
+                found,
+                2 * e + part,
             )
             cells.state[place], cells.bound[place] = state, bound
             if state == CLOSED:

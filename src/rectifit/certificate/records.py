@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -135,24 +135,28 @@ class Cells(NamedTuple):
     @classmethod
     def empty(cls, size: int, n_samples: int, n_columns: int) -> Cells:
         """Room for so many cells."""
-        small = (np.empty(size, np.int16) for _ in range(5))
+        n_corners, axis, sign, split, state = (np.empty(size, np.int16) for _ in range(5))
         return cls(
             np.empty((size, n_columns)),
             np.empty((size, n_columns)),
             np.empty((size, (n_samples + 3) // 4), np.uint8),
             np.empty((size, KEPT_CORNERS), np.int32),
             np.empty((size, KEPT_CORNERS), np.float32),
-            *small,
+            n_corners,
+            axis,
+            sign,
+            split,
+            state,
             np.empty(size),
         )
 
     def grown(self, size: int) -> Cells:
         """The same cells in longer arrays."""
-        longer = (np.empty((size, *array.shape[1:]), array.dtype) for array in self)
-        grown = Cells(*longer)
-        for old, new in zip(self, grown, strict=True):
-            new[: len(old)] = old
-        return grown
+        old: tuple[npt.NDArray[Any], ...] = tuple(self)
+        grown = [np.empty((size, *array.shape[1:]), array.dtype) for array in old]
+        for array, longer in zip(old, grown, strict=True):
+            longer[: len(array)] = array
+        return Cells(*grown)
 
 
 class Layout(NamedTuple):
@@ -168,10 +172,10 @@ class Layout(NamedTuple):
     @classmethod
     def of(cls, n_columns: int) -> Layout:
         """For so many coefficients."""
-        n_listed = min(n_columns - 1, MAX_LISTED)
-        sizes = (np.array([size]) for size in (n_listed, (n_listed + 1) // 2, 0))
+        size = min(n_columns - 1, MAX_LISTED)
+        n_listed, n_first, rest_bits = (np.array([count]) for count in (size, (size + 1) // 2, 0))
         listed, order = np.zeros(n_columns, np.bool_), np.zeros(n_columns, np.int64)
-        return cls(listed, order, *sizes, n_listed < n_columns - 1)
+        return cls(listed, order, n_listed, n_first, rest_bits, size < n_columns - 1)
 
 
 class CellWork(NamedTuple):
@@ -214,7 +218,9 @@ class CellWork(NamedTuple):
         """For so many samples and coefficients."""
         n, q, many, pieces = n_samples, n_columns, MAX_CORNERS, n_samples + 1
         n_listed = min(q - 1, MAX_LISTED)
-        shapes: dict[str, int | tuple[int, ...]] = dict.fromkeys(("u", "du", "nu", "kinks", "outcomes"), pieces)
+        shapes: dict[str, int | tuple[int, ...]] = dict.fromkeys(
+            ("u", "du", "nu", "kinks", "outcomes"), pieces
+        )
         shapes |= dict.fromkeys(("theta", "change", "own_prices"), many)
         shapes |= {"ZF": (q, n), "ZU": (q, pieces), "V": (many, q), "H": (many, n), "VG": (many, q)}
         shapes |= {"P": (many, many), "M": (many, many), "prices": 1 << n_listed, "product": BLOCK}
@@ -244,7 +250,8 @@ class Found(NamedTuple):
 
     def part(self, cells: slice) -> Found:
         """The lines of some of the cells."""
-        return Found(*(array[2 * cells.start : 2 * cells.stop] for array in self))
+        lines = slice(2 * cells.start, 2 * cells.stop)
+        return Found(self.points[lines], self.losses[lines], self.counts[lines])
 
 
 class ScaleRows(NamedTuple):
@@ -351,7 +358,8 @@ def pack_kinds(kind: Kinds) -> npt.NDArray[np.uint8]:
     """Two bits a sample, as in `Cells`."""
     padded = np.zeros((kind.size + 3) // 4 * 4, np.uint8)
     padded[: kind.size] = kind
-    return np.bitwise_or.reduce(padded.reshape(-1, 4) << np.array([0, 2, 4, 6], np.uint8), axis=1)
+    packed = np.bitwise_or.reduce(padded.reshape(-1, 4) << np.array([0, 2, 4, 6], np.uint8), axis=1)
+    return np.asarray(packed, np.uint8)
 
 
 def unpack_kinds(packed: npt.NDArray[np.uint8], n_samples: int) -> Kinds:
