@@ -59,12 +59,12 @@ from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import (
     OFF,
     ON,
+    CellRoom,
     Cells,
-    CellWork,
     Found,
     Kinds,
-    Layout,
     Samples,
+    make_room,
     pack_kinds,
     unpack_kinds,
 )
@@ -161,7 +161,7 @@ class CellSearch:
         self._queue: list[tuple[float, int]] = []
         self._stack: list[int] = []
         self._taken = np.inf
-        self._rooms: deque[tuple[CellWork, Layout]] = deque()
+        self._rooms: deque[CellRoom] = deque()
         self.faces = Faces(self)
         self.scale = ScaleSearch(self.samples, self.cutoff, self.faces.is_closed)
         self._round = int(np.clip(ROUND_WORK // max(n * q, 1), MIN_ROUND_CELLS, ROUND_CELLS))
@@ -285,13 +285,12 @@ class CellSearch:
     ) -> None:
         """Split cells, on one thread."""
         try:
-            work, layout = self._rooms.pop()
+            room = self._rooms.pop()
         except IndexError:
-            n, q = self.samples.Z.shape
-            work, layout = CellWork.empty(n, q), Layout.of(q)
+            room = make_room(*self.samples.Z.shape)
         samples, cells = tuple(self.samples), tuple(self._pool.cells)
-        expand(samples, cells, lines, others, limits, nogoods, tuple(layout), tuple(work), tuple(found))
-        self._rooms.append((work, layout))
+        expand(samples, cells, lines, others, limits, nogoods, *map(tuple, room), tuple(found))
+        self._rooms.append(room)
 
     def _sort_out(self, lines: Index, others: Index, found: Found) -> None:
         """Drop cells that are closed, look into faces, put the rest where it belongs, and offer points."""
