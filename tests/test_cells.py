@@ -20,10 +20,9 @@ from rectifit.certificate.records import (
     OFF,
     ON,
     Cells,
-    CellWork,
     Found,
-    Layout,
     Samples,
+    make_room,
     pack_kinds,
     unpack_kinds,
 )
@@ -155,14 +154,13 @@ def expand_cell(samples, cell, limits, nogoods=None, n_listed=None):
         size = cells.n_corners[0] = cell.corners.size
         cells.corners[0, :size], cells.weights[0, :size] = cell.corners, cell.weights
     nogoods = np.zeros((0, n), dtype=np.bool_) if nogoods is None else nogoods
-    work, layout = CellWork.empty(n, q), Layout.of(q)
+    layout, *work = make_room(n, q)
     if n_listed is not None:
         sizes = {"n_listed": np.array([n_listed]), "n_first": np.array([(n_listed + 1) // 2])}
         layout = layout._replace(**sizes, has_rest=n_listed < q - 1)
     first, second = np.array([0]), np.array([1])
-    expand(
-        tuple(samples), tuple(cells), first, second, limits, nogoods, tuple(layout), tuple(work), tuple(found)
-    )
+    room = map(tuple, (layout, *work))
+    expand(tuple(samples), tuple(cells), first, second, limits, nogoods, *room, tuple(found))
     parts = []
     for line in range(2):
         state, size = int(cells.state[line]), int(cells.n_corners[line])

@@ -124,8 +124,6 @@ FACE_DISTANCE_TOL = 1e-9
 # Weight of u^2 where a sample that is off has u > 0. Any weight is sound, because no better solution lies
 # there.
 OFF_PENALTY = 100.0
-# Weight of the squared distance beyond a face of a cone. Any weight is sound, because it is 0 in the cone.
-FACE_PENALTY = 1e4
 
 # ---- Neighbours of a solved surrogate ----
 

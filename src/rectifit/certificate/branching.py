@@ -151,7 +151,7 @@ class SignSearch(BestFirst[Signs]):
     @property
     def node_bytes(self) -> int:
         n, q = self.samples.Z.shape
-        return NODE_BYTES + n * SAMPLE_BYTES + 8 * q
+        return int(NODE_BYTES + n * SAMPLE_BYTES + 8 * q)
 
     @property
     def kind(self) -> Kinds:

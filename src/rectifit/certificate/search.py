@@ -4,8 +4,8 @@ The root is bounded by curvature transfer, after what single samples cost and a 
 signs are settled (branching.py). Without an intercept, as a rule, every sample has an interval then, and the
 root is closed there or split by signs.
 
-Where there are directions in which all samples are off, nothing holds the coefficients at first. Such a root is
-split in two ways, each of which covers all better solutions: into slabs, which have intervals, and then by
+Where there are directions in which all samples are off, nothing holds the coefficients at first. Such a root
+is split in two ways, each of which covers all better solutions: into slabs, which have intervals, and then by
 signs; and into cells of directions, which are bounded by common corner weights within a proved scale
 (cells.py). Slabs close first where the signal is high or there are many coefficients, cells where there are
 few. What is proved is the better of the two, and each uses what the other has proved. Which one goes on is
@@ -46,7 +46,7 @@ HALF = 0.5
 
 @dataclass
 class Part:
-    """One of the ways to split the root, and how its bound came along: work and bound before its last piece."""
+    """One of the ways to split the root, and its work and bound before its last piece."""
 
     search: SignSearch | CellSearch
     before: tuple[int, float] = field(default=(0, -np.inf))
