@@ -32,10 +32,7 @@ __all__ = [
     "Effort",
     "accelerator_of",
     "can_bound_cheaply",
-    "has_few_directions",
-    "has_very_few_directions",
     "is_held_elsewhere",
-    "is_low_signal",
     "is_planar",
     "is_small",
     "open_data",
@@ -78,12 +75,6 @@ BOUNDED_SHARE = 0.3
 # Coefficients, the intercept included, and samples up to which a proof goes through the whole arrangement.
 PLANE_COLUMNS = 2
 PLANE_SAMPLES = 1000
-# A proof searches over directions where signs say little: at least so many positive samples, at most so many
-# coefficients, and a fit that leaves more than this share of sum w y^2; with very few coefficients always.
-MANY_POSITIVE = 30
-FEW_COLUMNS = 10
-VERY_FEW_COLUMNS = 6
-LOW_SIGNAL_SHARE = 0.3
 # n p min(n, p) above which a comparison with other models takes long.
 COMPARISON_WORK = 1_000_000
 
@@ -181,21 +172,6 @@ def is_bounded(problem: Problem) -> bool:
 def is_planar(n_samples: int, n_columns: int) -> bool:
     """Whether a proof goes through the arrangement of all active sets."""
     return 0 < n_columns <= PLANE_COLUMNS and n_samples <= PLANE_SAMPLES
-
-
-def has_few_directions(n_columns: int, n_positive: int) -> bool:
-    """Whether a search over directions is possible."""
-    return n_columns <= FEW_COLUMNS and n_positive >= MANY_POSITIVE
-
-
-def has_very_few_directions(n_columns: int) -> bool:
-    """Whether a search over directions is better than one over signs at any signal."""
-    return n_columns <= VERY_FEW_COLUMNS
-
-
-def is_low_signal(objective: float, null_objective: float) -> bool:
-    """Whether the signs of samples say little."""
-    return objective > LOW_SIGNAL_SHARE * null_objective
 
 
 def takes_long_to_compare(n_samples: int, n_features: int) -> bool:

@@ -111,9 +111,9 @@ SPAN_PIVOT_TOL = 1e-9
 INTERVAL_RTOL = 1e-7
 # Whitened units. For ends of intervals near 0: u has an error of some hundred eps.
 INTERVAL_ATOL = 1e-9
-# Ratio of coordinates, in [-1, 1]. The edges of a cone are roots of a quadratic, which keep half of the
+# Ratio of coordinates, in [-1, 1]. The edges of a cell are roots of a quadratic, which keep half of the
 # digits.
-CONE_EDGE_TOL = 1e-7
+CELL_EDGE_TOL = 1e-7
 # Share of the reach of a row within a box, a sum of products that errs by some eps per coefficient.
 BOX_RTOL = 1e-9
 # Length, for rows of length up to 1 and weights of sum 1. A shorter combination of rows counts as 0. This
@@ -124,8 +124,6 @@ FACE_DISTANCE_TOL = 1e-9
 # Weight of u^2 where a sample that is off has u > 0. Any weight is sound, because no better solution lies
 # there.
 OFF_PENALTY = 100.0
-# Weight of the squared distance beyond a face of a cone. Any weight is sound, because it is 0 in the cone.
-FACE_PENALTY = 1e4
 
 # ---- Neighbours of a solved surrogate ----
 
