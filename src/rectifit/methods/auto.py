@@ -50,7 +50,7 @@ BOUND_LOOKS = 5_000
 
 @dataclass(frozen=True)
 class Auto:
-    """Sorting and generations of the iterative method, each of at most max_iter steps; then a cheap bound."""
+    """Sorting and generations of the iterative method, each of at most max_iter steps; then a bound."""
 
     n_splits: int = 10
     max_iter: int = MAX_ITER
@@ -58,7 +58,7 @@ class Auto:
     with_bound: bool = True
 
     def run(self, search: Search) -> Stop:
-        """Find a solution, and a bound where that is cheap."""
+        """Find a solution, and a bound where a short search may find one."""
         if self.with_bound and search.engine.has_rows and routing.is_bounded(search.problem):
             # Imported here: it loads the compiler. What is compiled together is compiled sooner.
             from rectifit.methods.proving import prepare_bound
