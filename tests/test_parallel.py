@@ -1,9 +1,11 @@
 from threading import Event, get_ident
 
 import joblib
+import numpy as np
 import pytest
 from joblib.parallel import ThreadingBackend
 
+from rectifit.certificate.best_first import BestFirst, Control, Node, first_kinds
 from rectifit.parallel import count_threads, map_ordered, uses_cluster
 
 
@@ -62,3 +64,28 @@ def test_work_that_fails_abandons_the_rest():
 def test_bad_numbers_of_jobs_are_named(n_jobs, error):
     with pytest.raises(error, match=r"n_jobs is .*; it must be None, a positive number"):
         count_threads(n_jobs)
+
+
+class Steps(BestFirst[Node]):
+    """Nodes without parts, each of which offers a point and notes the cutoff."""
+
+    kind = first_kinds(np.ones(1))
+    node_bytes = 1
+
+    def __init__(self, control, n_nodes):
+        super().__init__(np.ones(1), control)
+        self.cutoffs = []
+        self._push([Node(0.0) for _ in range(n_nodes)])
+
+    def _expand(self, node):
+        self.cutoffs.append(self.cutoff)
+        self.offer(np.zeros(1))
+        return []
+
+
+def test_a_better_solution_does_not_lower_the_cutoff_within_a_round():
+    cutoffs = [4.0, 3.0, 2.0, 1.0]
+    search = Steps(Control(lambda: cutoffs[0], lambda _: cutoffs.pop(0)), 3)
+    search.advance(map, 2)
+    search.advance(map, 2)
+    assert search.cutoffs == [4.0, 4.0, 2.0]

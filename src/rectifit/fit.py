@@ -88,7 +88,7 @@ class Certificate:
     objective, lower_bound : no coefficients have an objective below lower_bound
     gap : (objective - lower_bound) / objective
     status : "optimal" (closed to the target gap, or to rounding), "time_limit", "interrupted", or
-        "bound_only" (no search was made)
+        "bound_only" (no proof was asked for; the bound is that of the fit)
     box : None if the bound holds for all coefficients; otherwise their largest size on the standardised scale
     n_nodes : nodes of the search
     seconds : spent on the proof

@@ -111,9 +111,9 @@ SPAN_PIVOT_TOL = 1e-9
 INTERVAL_RTOL = 1e-7
 # Whitened units. For ends of intervals near 0: u has an error of some hundred eps.
 INTERVAL_ATOL = 1e-9
-# Ratio of coordinates, in [-1, 1]. The edges of a cone are roots of a quadratic, which keep half of the
+# Ratio of coordinates, in [-1, 1]. The edges of a cell are roots of a quadratic, which keep half of the
 # digits.
-CONE_EDGE_TOL = 1e-7
+CELL_EDGE_TOL = 1e-7
 # Share of the reach of a row within a box, a sum of products that errs by some eps per coefficient.
 BOX_RTOL = 1e-9
 # Length, for rows of length up to 1 and weights of sum 1. A shorter combination of rows counts as 0. This

@@ -130,7 +130,8 @@ class BestFirst(ABC, Generic[AnyNode]):
     def advance(self, mapped: Callable[..., Iterator[Any]] = map, most: int = ROUND_NODES) -> None:
         """Expand the nodes of one round."""
         self._take(most)
-        for parts, points in mapped(self._expand_apart, self._taken):
+        # All of them before any point is offered, which may lower the cutoff.
+        for parts, points in list(mapped(self._expand_apart, self._taken)):
             self._push(parts)
             for point in points:
                 self.control.offer(point)

@@ -28,7 +28,7 @@ from rectifit.certificate.records import (
 )
 from rectifit.compiling import compiled, inner, shared
 from rectifit.tolerances import (
-    CONE_EDGE_TOL,
+    CELL_EDGE_TOL,
     ELLIPSOID_PIVOT_TOL,
     INTERVAL_ATOL,
     INTERVAL_RTOL,
@@ -705,8 +705,8 @@ def draw_in(samples, cell, kind, L, at, rho, room):
         before += high[k] - low[k]
         B, C = b[k] * s - sign * M[axis, k], b[k] * b[k] - M[k, k]
         root = math.sqrt(max(B * B - A * C, 0.0))
-        low[k] = max(low[k], (B - root) / A - CONE_EDGE_TOL)
-        high[k] = min(high[k], (B + root) / A + CONE_EDGE_TOL)
+        low[k] = max(low[k], (B - root) / A - CELL_EDGE_TOL)
+        high[k] = min(high[k], (B + root) / A + CELL_EDGE_TOL)
         if low[k] > high[k]:
             return -1.0
         after += high[k] - low[k]

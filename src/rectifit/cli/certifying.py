@@ -31,7 +31,7 @@ __all__ = ["certify_command"]
     type=click.FloatRange(min=0.0, min_open=True),
     default=MEMORY_LIMIT,
     metavar="B",
-    help="Bytes that the search may take.",
+    help="Bytes that the open nodes of the search may take.",
 )
 @options.JOBS
 @options.save("Save the best fit found.")

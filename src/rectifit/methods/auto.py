@@ -10,8 +10,8 @@ one sample. How many starts and generations there are depends on the size of the
 
 With very few positive samples there are so few active sets that all are minimised, which settles the matter.
 
-Where little of the data is left unexplained, a proof often costs next to nothing: the first bound of the
-search for one is made, in no more time than the fit took.
+Where little of the data is left unexplained, a proof often costs next to nothing: the search for one is given
+a fixed amount of work, and the fit carries the bound that this proves.
 
 The best sorting solution is in the first generation, so the result is never worse than sorting+iterative. On
 small data all splits are there, so it is also never worse than the approximation algorithm with k = 1.
@@ -50,7 +50,7 @@ BOUND_LOOKS = 5_000
 
 @dataclass(frozen=True)
 class Auto:
-    """Sorting and generations of the iterative method, each of at most max_iter steps; then a cheap bound."""
+    """Sorting and generations of the iterative method, each of at most max_iter steps; then a bound."""
 
     n_splits: int = 10
     max_iter: int = MAX_ITER
@@ -58,7 +58,7 @@ class Auto:
     with_bound: bool = True
 
     def run(self, search: Search) -> Stop:
-        """Find a solution, and a bound where that is cheap."""
+        """Find a solution, and a bound where a short search may find one."""
         if self.with_bound and search.engine.has_rows and routing.is_bounded(search.problem):
             # Imported here: it loads the compiler. What is compiled together is compiled sooner.
             from rectifit.methods.proving import prepare_bound
