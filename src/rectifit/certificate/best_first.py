@@ -145,6 +145,11 @@ class BestFirst(ABC, Generic[AnyNode]):
         """Count work: how often all samples were looked at."""
         self._thread.looks += looks
 
+    @property
+    def looks_at_node(self) -> int:
+        """Looks at all samples for the node that this thread expands."""
+        return int(self._thread.looks)
+
     def _expand_apart(self, node: AnyNode) -> tuple[list[AnyNode], list[Vector]]:
         """Expand a node; also returns the points that were met."""
         self._thread.points, self._thread.looks = [], 0

@@ -75,8 +75,9 @@ SLAB_UNIT = 0.5
 # The room below the cutoff is taken to be no smaller than this share of the cutoff, and than this.
 MIN_ROOM_SHARE = 1e-6
 MIN_ROOM = 1e-15
-# How often all samples are looked at for a minimum, and for all tilts along one row.
+# How often all samples are looked at for a minimum, up to so many coefficients, and for all tilts along one row.
 MINIMUM_LOOKS = 30
+COLUMNS_PER_LOOK = 12
 TILT_LOOKS = 30
 # Bytes of an open node beside its arrays, and for each sample: two ends of an interval, c and its kind.
 NODE_BYTES = 1000
@@ -106,8 +107,10 @@ class SignSearch(BestFirst[Signs]):
         control: Control,
         reach: Vector | None = None,
         memory_limit: float = np.inf,
+        budget: float = np.inf,
     ) -> None:
         super().__init__(samples.y, control, memory_limit)
+        self._budget = budget
         # Whether the first slab was closed as it was.
         self.has_closed_first = False
         self.given = samples
@@ -118,7 +121,14 @@ class SignSearch(BestFirst[Signs]):
 
     def _use(self, samples: Samples) -> None:
         self.samples = samples
-        self.transfer = Transfer(samples, self.offer, self.control.is_over, self.spend)
+        self.transfer = Transfer(samples, self.offer, self._is_over, self.spend)
+
+    def spend(self, looks: int) -> None:
+        # With many coefficients products of all samples take longer than a look at them.
+        super().spend(int(looks * max(1.0, self.samples.Z.shape[1] / COLUMNS_PER_LOOK)))
+
+    def _is_over(self) -> bool:
+        return self.work + self.looks_at_node >= self._budget or self.control.is_over()
 
     def _new(self, region: Region) -> Signs:
         start = Start(np.zeros(self.samples.Z.shape[1]))
@@ -172,7 +182,7 @@ class SignSearch(BestFirst[Signs]):
         base, few = self._plain(root), FIRST_TILTS_PER_COEFFICIENT * self.samples.Z.shape[1]
         free = np.flatnonzero(region.kind == FREE)
         free = free[np.argsort(-self.samples.y[free], kind="stable")]
-        while base.factor is None and free.size > 0 and not self.control.is_over():
+        while base.factor is None and free.size > 0 and not self._is_over():
             part, free = free[:few], free[few:]
             if self._tilt(region, base, part) < 0:
                 return False
@@ -247,7 +257,7 @@ class SignSearch(BestFirst[Signs]):
         relaxation = base.start.owner
         assert isinstance(relaxation, Relaxation)
         base = base._replace(value=max(base.value, self._proved))
-        over = self.control.is_over
+        over = self._is_over
         n_tilted = np.count_nonzero(is_open(region.kind)) if only is None else only.size
         self.spend(TILT_LOOKS * int(n_tilted))
         return shrink_by_tilts(region, self.samples.Z, relaxation, base, self.cutoff, over, only, spreads)
@@ -274,7 +284,7 @@ class SignSearch(BestFirst[Signs]):
             base = relaxation.minimise(node.start)
             if base.value >= self.cutoff:
                 return False
-            if self.control.is_over():
+            if self._is_over():
                 return True
             if base.value > -np.inf:
                 node.start = base.start

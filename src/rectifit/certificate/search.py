@@ -78,7 +78,7 @@ class Search:
     memory_limit : int, optional
         Bytes that open nodes may take.
     budget : int, optional
-        Looks at all samples after which the search ends.
+        Looks at all samples after which the search ends. Slabs and cells, which need many, are not begun then.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Search:
     ) -> None:
         self._samples, self._along, self._control, self._reach = samples, along, control, reach
         self._memory_limit, self._budget = memory_limit, budget
-        signs = SignSearch(samples, control, reach, HALF * memory_limit)
+        signs = SignSearch(samples, control, reach, HALF * memory_limit, budget)
         self._signs = Part(signs)
         self._parts = [self._signs]
 
@@ -125,6 +125,8 @@ class Search:
         root = self._signs.search
         assert isinstance(root, SignSearch)
         root.advance()
+        if root.has_slabs and self._budget < np.inf:
+            return False
         if self._reach is None and root.has_slabs and self._samples.Z.shape[1] <= MAX_CELL_COLUMNS:
             memory = int(HALF * self._memory_limit)
             cells = CellSearch(
