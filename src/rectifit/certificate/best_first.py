@@ -114,14 +114,13 @@ class BestFirst(ABC, Generic[AnyNode]):
     @property
     def lower_bound(self) -> float:
         """What is proved so far."""
-        least = min(
-            [
-                self._leaves,
-                *(bound for bound, *_ in self._open[:1]),
-                *(node.bound for node in (*self._stack, *self._taken)),
-            ]
-        )
-        return min(self.cutoff, max(self._proved, least))
+        return max(self.reached, min(self.cutoff, self._proved))
+
+    @property
+    def reached(self) -> float:
+        """What is proved by the open nodes alone."""
+        bounds = (node.bound for node in (*self._stack, *self._taken))
+        return min(self.cutoff, self._leaves, *(bound for bound, *_ in self._open[:1]), *bounds)
 
     def know(self, bound: float) -> None:
         """Take over a lower bound of the loss that was found elsewhere."""

@@ -76,9 +76,9 @@ SLAB_UNIT = 0.5
 MIN_ROOM_SHARE = 1e-6
 MIN_ROOM = 1e-15
 # How often all samples are looked at for a minimum, up to so many coefficients, and for all tilts along one row.
-MINIMUM_LOOKS = 30
+MINIMUM_LOOKS = 8
 COLUMNS_PER_LOOK = 12
-TILT_LOOKS = 30
+TILT_LOOKS = 8
 # Bytes of an open node beside its arrays, and for each sample: two ends of an interval, c and its kind.
 NODE_BYTES = 1000
 SAMPLE_BYTES = 25

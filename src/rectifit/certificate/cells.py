@@ -120,9 +120,9 @@ class CellPool:
             self._free = [*range(GROWTH * size - 1, size - 1, -1), *self._free]
         return np.array([self._free.pop() for _ in range(count)], dtype=np.intp)
 
-    def release(self, line: int) -> None:
-        """Give a line back."""
-        self._free.append(line)
+    def release(self, lines: Index) -> None:
+        """Give lines back."""
+        self._free += lines.tolist()
 
 
 class CellSearch:
@@ -181,9 +181,13 @@ class CellSearch:
     @property
     def lower_bound(self) -> float:
         """What is proved so far."""
-        queue = [bound for bound, _ in self._queue[:1]]
-        stack = self._pool.cells.bound[self._stack].min(initial=np.inf)
-        return min(self.cutoff, max(self._proved, min([self._leaves, self._taken, float(stack), *queue])))
+        return max(self.reached, min(self.cutoff, self._proved))
+
+    @property
+    def reached(self) -> float:
+        """What is proved by the open cells alone."""
+        stack = float(self._pool.cells.bound[self._stack].min(initial=np.inf))
+        return min(self.cutoff, self._leaves, self._taken, stack, *(bound for bound, _ in self._queue[:1]))
 
     @property
     def is_done(self) -> bool:
@@ -273,8 +277,7 @@ class CellSearch:
             lines, self._stack = self._stack[-self._round :], self._stack[: -self._round]
             return np.array(lines, dtype=np.intp)
         if self._queue and self._queue[0][0] >= self.cutoff:
-            for _, line in self._queue:
-                self._pool.release(line)
+            self._pool.release(np.array([line for _, line in self._queue], dtype=np.intp))
             self._queue = []
         count = min(self._round, len(self._queue))
         return np.array([heapq.heappop(self._queue)[1] for _ in range(count)], dtype=np.intp)
@@ -299,21 +302,20 @@ class CellSearch:
     def _sort_out(self, lines: Index, others: Index, found: Found) -> None:
         """Drop cells that are closed, look into faces, put the rest where it belongs, and offer points."""
         self._offer(found)
-        n = self.samples.y.size
-        cells, cutoff, is_full = self._pool.cells, self.cutoff, self._pool.n_used >= self._pool.capacity
-        for line in np.column_stack([lines, others]).ravel():
-            if cells.state[line] == THIN:
-                inside = self.faces.bound(unpack_kinds(cells.kinds[line], n))
-                cells.bound[line] = max(cells.bound[line], inside)
-            if cells.state[line] == CLOSED or cells.bound[line] >= cutoff:
-                self._pool.release(int(line))
-            elif cells.split[line] < 0:
-                self._leaves = min(self._leaves, float(cells.bound[line]))
-                self._pool.release(int(line))
-            elif is_full:
-                self._stack.append(int(line))
-            else:
-                heapq.heappush(self._queue, (float(cells.bound[line]), int(line)))
+        cells, cutoff, parts = self._pool.cells, self.cutoff, np.column_stack([lines, others]).ravel()
+        for line in parts[cells.state[parts] == THIN]:
+            kind = unpack_kinds(cells.kinds[line], self.samples.y.size)
+            cells.bound[line] = max(cells.bound[line], self.faces.bound(kind))
+        is_open = (cells.state[parts] != CLOSED) & (cells.bound[parts] < cutoff)
+        is_leaf = is_open & (cells.split[parts] < 0)
+        self._leaves = min(self._leaves, float(cells.bound[parts[is_leaf]].min(initial=np.inf)))
+        self._pool.release(parts[~is_open | is_leaf])
+        kept = parts[is_open & ~is_leaf].tolist()
+        if self._pool.n_used >= self._pool.capacity:
+            self._stack += kept
+            return
+        for item in zip(cells.bound[kept].tolist(), kept, strict=True):
+            heapq.heappush(self._queue, item)
 
     def _offer(self, found: Found) -> None:
         """Offer the best points of a round."""

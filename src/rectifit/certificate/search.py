@@ -33,10 +33,9 @@ __all__ = ["Search"]
 MAX_CELL_COLUMNS = 31
 # Coefficients from which on cells are a last resort, for their number grows with each by a factor of 2 to 3.
 MANY_COLUMNS = 14
-# The first pieces of work on cells, in looks at all samples: before the first slab, and after it if that stays
-# open; each next piece as a share of all before.
+# The first piece of work on cells, before the first slab, in looks at all samples, and each next piece as a
+# share of all before.
 FIRST_PIECE = 20_000
-SECOND_PIECE = 200_000
 PIECE_SHARE = 0.5
 # The part that is behind gets at least this share of the work of the other.
 LEAST_SHARE = 0.25
@@ -58,7 +57,7 @@ class Part:
     def expected(self) -> float:
         """Work until it is done, if its bound rises on as it did."""
         work, bound = self.before
-        left, risen = self.search.cutoff - self.search.lower_bound, self.search.lower_bound - bound
+        left, risen = self.search.cutoff - self.search.reached, self.search.reached - bound
         if not risen > 0.0:
             return np.inf
         return left * (self.work - work) / risen
@@ -141,7 +140,7 @@ class Search:
         with workers(self._control.n_threads) as mapped:
             while not any(part.search.is_done for part in self._parts):
                 part, end = self._next()
-                part.before = part.work, part.search.lower_bound
+                part.before = part.work, part.search.reached
                 while part.work < end and not part.search.is_done:
                     if self._control.is_over() or self.work >= self._budget:
                         return False
@@ -159,11 +158,13 @@ class Search:
         many = self._samples.Z.shape[1] >= MANY_COLUMNS
         if cells.work < FIRST_PIECE and not many:
             return cells, FIRST_PIECE
+        if signs.search.n_first_left == N_SLABS:
+            return signs, signs.work + 1
         if signs.search.n_first_left > 0:
             # The first slab, which holds the incumbent, shows what slabs are worth.
-            if many or signs.search.has_closed_first or cells.work >= SECOND_PIECE:
-                return signs, signs.work + 1
-            return (cells, SECOND_PIECE) if signs.search.n_first_left < N_SLABS else (signs, signs.work + 1)
-        slow, fast = sorted((signs, cells), key=lambda part: part.work)
-        part = min(signs, cells, key=Part.expected) if slow.work >= LEAST_SHARE * fast.work else slow
+            preferred = signs if many or signs.search.has_closed_first else cells
+        else:
+            preferred = min(signs, cells, key=Part.expected)
+        other = cells if preferred is signs else signs
+        part = preferred if other.work >= LEAST_SHARE * preferred.work else other
         return part, (1.0 + PIECE_SHARE) * part.work

@@ -60,7 +60,7 @@ GRADIENT_STEP = 0.05
 # Pairs of steps with less curvature are not remembered.
 MIN_STEP_CURVATURE = 1e-14
 # How often all samples are looked at in an evaluation.
-EVALUATION_LOOKS = 50
+EVALUATION_LOOKS = 12
 
 
 class Evaluation(NamedTuple):
