@@ -590,7 +590,7 @@ def test_a_pool_grows_and_keeps_its_cells(monkeypatch):
         lines.extend(new)
         assert pool.n_used == len(lines)
     for line in lines[:5]:
-        pool.release(int(line))
+        pool.release(np.array([line]))
     assert pool.n_used == len(lines) - 5
     assert set(pool.reserve(5)) == set(lines[:5])
 
