@@ -247,8 +247,8 @@ def test_empty_sets_hold_no_point(seed):
     least = float(np.linalg.norm(u[inside][:, ~is_side], axis=1).min(initial=np.inf))
     room = ScaleWork.empty(n, size, 1)
     if np.isfinite(least):
-        assert not is_empty(rows, is_side, least * (1.0 + 1e-9), reach, room)
-        assert not is_empty(rows, is_side, 1.5 * least + 1e-9, reach, room)
+        assert not is_empty(tuple(rows), is_side, least * (1.0 + 1e-9), reach, tuple(room))
+        assert not is_empty(tuple(rows), is_side, 1.5 * least + 1e-9, reach, tuple(room))
 
 
 def test_bits():

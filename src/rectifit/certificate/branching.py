@@ -62,6 +62,8 @@ MIN_SETTLED = 0.03
 # Weights of the barrier at the beginning and at the end of an ascent, as shares of the room per coefficient.
 FIRST_BARRIER = 0.3
 LAST_BARRIER = 0.01
+# Free samples up to which there are no slabs: a tree of that many signs is small.
+MAX_FREE_WITHOUT_SLABS = 10
 # Where the space is cut into slabs at first, the last being the far one, in multiples of |y|.
 FIRST_CUTS = (-1.0, -4.0, -16.0)
 N_SLABS = len(FIRST_CUTS) + 1
@@ -138,7 +140,8 @@ class SignSearch(BestFirst[Signs]):
         """The root after it was tightened, or slabs where nothing holds the coefficients."""
         if self.given.y.size == 0 or not self._find_first_signs(root):
             return []
-        if self._plain(root).factor is None and not can_shrink(self.given.Z):
+        many = np.count_nonzero(self.region.kind == FREE) > MAX_FREE_WITHOUT_SLABS
+        if many and self._plain(root).factor is None and not can_shrink(self.given.Z):
             return self._first_slabs()
         parts = self._tightened(root)
         self._proved = max(self._proved, min([self.cutoff, *(part.bound for part in parts)]))
