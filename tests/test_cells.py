@@ -20,14 +20,14 @@ from rectifit.certificate.records import (
     OFF,
     ON,
     Cells,
-    CellWork,
     Found,
-    Layout,
     Samples,
+    make_room,
     pack_kinds,
     unpack_kinds,
 )
 from rectifit.certificate.scale import ScaleSearch
+from rectifit.certificate.tighten import can_shrink
 from rectifit.parallel import workers
 
 # Losses are sums of squares, and kinds and edges hold up to rounding.
@@ -154,14 +154,13 @@ def expand_cell(samples, cell, limits, nogoods=None, n_listed=None):
         size = cells.n_corners[0] = cell.corners.size
         cells.corners[0, :size], cells.weights[0, :size] = cell.corners, cell.weights
     nogoods = np.zeros((0, n), dtype=np.bool_) if nogoods is None else nogoods
-    work, layout = CellWork.empty(n, q), Layout.of(q)
+    layout, *work = make_room(n, q)
     if n_listed is not None:
         sizes = {"n_listed": np.array([n_listed]), "n_first": np.array([(n_listed + 1) // 2])}
         layout = layout._replace(**sizes, has_rest=n_listed < q - 1)
     first, second = np.array([0]), np.array([1])
-    expand(
-        tuple(samples), tuple(cells), first, second, limits, nogoods, tuple(layout), tuple(work), tuple(found)
-    )
+    room = map(tuple, (layout, *work))
+    expand(tuple(samples), tuple(cells), first, second, limits, nogoods, *room, tuple(found))
     parts = []
     for line in range(2):
         state, size = int(cells.state[line]), int(cells.n_corners[line])
@@ -405,6 +404,42 @@ def test_searches_against_all_cells_of_an_arrangement(seed):
     assert check_search(problem, least_in_space(problem), seed) == 2
 
 
+@pytest.mark.parametrize("gap", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("q", [2, 3, 4])
+def test_steep_solutions_are_not_ruled_out(q, gap):
+    """One sample with a large outcome lies so close to the others that only steep planes single it out."""
+    draw, tally = np.random.default_rng(q), Counter()
+    X, w = draw.normal(size=(20, q - 1)), draw.normal(size=q - 1)
+    next_to = X[np.argmax(X[:-1] @ w)]
+    X[-1] = next_to + gap * w / (w @ w)
+    y = np.append(0.1 * draw.normal(size=19), 1.0)
+    reduced = reduce_rows(Problem.from_data(X, y))
+    samples, total = reduced.samples, float(reduced.y @ reduced.y)
+    steep = reduced.value(float(np.square(y[:-1]).sum()))
+    cutoff = 0.5 * (steep + total)
+    search = search_of(samples, cutoff, 1000)
+    assert not search.run()
+    assert search.lower_bound <= steep + 1e-9 * total
+    # The same in cells around it, which hold directions in which all samples are off.
+    b = reduced.from_coefficients(w / gap, -(next_to @ w) / gap)
+    axis = int(np.argmax(np.abs(b)))
+    direction = b / abs(b[axis])
+    ray = Rays.of(samples, direction[None])
+    assert ray.losses[0] == pytest.approx(steep)
+    for width in 10.0 ** np.arange(-8.0, 0.0):
+        half = np.where(np.arange(q) == axis, 0.0, width)
+        low, high = direction - half, direction + 1.5 * half
+        cell = OneCell(axis, int(direction[axis]), low, high, first_kinds(samples.y), (axis + 1) % q)
+        check_halves(samples, cell, (cutoff, np.sqrt(total), np.inf, 1), ray, tally)
+
+
+def test_which_data_have_intervals():
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    assert can_shrink(X)
+    assert not can_shrink(np.abs(X))
+    assert not can_shrink(np.column_stack([X, np.ones(50)]))
+
+
 def test_a_ridge_is_part_of_the_bound():
     problem = Problem.from_data([[1.0], [2.0], [-1.0]], [1.0, 2.0, 0.5], fit_intercept=False, alpha=3.0)
     reduced = reduce_rows(problem)
@@ -546,7 +581,7 @@ def test_a_pool_grows_and_keeps_its_cells(monkeypatch):
     monkeypatch.setattr(cells_module, "FIRST_LINES", 4)
     pool = CellPool(10, 3, 1 << 20)
     lines = []
-    for count in (3, 2, 7, 20):
+    for count in (4, 3, 8, 20):
         before = {line: pool.cells.low[line].copy() for line in lines}
         new = pool.reserve(count)
         assert len({*lines, *new}) == len(lines) + count

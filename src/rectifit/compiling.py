@@ -166,7 +166,9 @@ def _type_of(hint: Any) -> Any:
         return SCALARS[hint]
     if get_origin(hint) is Annotated:
         array, n_dimensions = get_args(hint)
-        dtype = get_args(get_args(array)[1])[0]
+        # NDArray[float64] is an alias with one argument, or ndarray[shape, dtype[float64]], by numpy's version.
+        *_, dtype = get_args(array)
+        dtype = get_args(dtype)[0] if get_args(dtype) else dtype
         return numba.types.Array(numba.from_dtype(np.dtype(dtype)), n_dimensions, "C")
     fields = get_args(hint) or tuple(get_type_hints(hint, include_extras=True).values())
     return numba.types.Tuple([_type_of(field) for field in fields])

@@ -23,7 +23,7 @@ from rectifit._typing import Vector
 from rectifit.certificate.envelope import CONVEX, FREE, Kinds
 from rectifit.tolerances import SUM_TOL
 
-__all__ = ["BestFirst", "Control", "Node", "first_kinds"]
+__all__ = ["ROUND_NODES", "BestFirst", "Control", "Node", "first_kinds"]
 
 # Nodes that are expanded in a round, on however many threads.
 ROUND_NODES = 8
@@ -147,6 +147,11 @@ class BestFirst(ABC, Generic[AnyNode]):
     def spend(self, looks: int) -> None:
         """Count work: how often all samples were looked at."""
         self._thread.looks += looks
+
+    @property
+    def looks_at_node(self) -> int:
+        """Looks at all samples for the node that this thread expands."""
+        return int(self._thread.looks)
 
     def _expand_apart(self, node: AnyNode) -> tuple[list[AnyNode], list[Vector]]:
         """Expand a node; also returns the points that were met."""

@@ -20,14 +20,16 @@ cost that falls with the square of its width. Slabs that do not close are split,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.bounds import is_regular
-from rectifit.certificate.best_first import BestFirst, Control, Node, first_kinds
+from rectifit.certificate.best_first import ROUND_NODES, BestFirst, Control, Node, first_kinds
 from rectifit.certificate.envelope import FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB, Kinds
 from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
@@ -43,7 +45,7 @@ from rectifit.certificate.tighten import (
 from rectifit.certificate.transfer import Transfer, first_transfer
 from rectifit.tolerances import INTERVAL_RTOL
 
-__all__ = ["SignSearch"]
+__all__ = ["N_SLABS", "SignSearch"]
 
 # Samples with the largest outcomes that are tilted together, per coefficient.
 FIRST_TILTS_PER_COEFFICIENT = 3
@@ -62,6 +64,7 @@ FIRST_BARRIER = 0.3
 LAST_BARRIER = 0.01
 # Where the space is cut into slabs at first, the last being the far one, in multiples of |y|.
 FIRST_CUTS = (-1.0, -4.0, -16.0)
+N_SLABS = len(FIRST_CUTS) + 1
 # A far region is cut at this multiple, until that is reached.
 FAR_FACTOR = 4.0
 MAX_FAR = 200.0
@@ -72,8 +75,9 @@ SLAB_UNIT = 0.5
 # The room below the cutoff is taken to be no smaller than this share of the cutoff, and than this.
 MIN_ROOM_SHARE = 1e-6
 MIN_ROOM = 1e-15
-# How often all samples are looked at for a minimum, and for all tilts along one row.
+# How often all samples are looked at for a minimum, up to so many coefficients, and for all tilts along one row.
 MINIMUM_LOOKS = 30
+COLUMNS_PER_LOOK = 12
 TILT_LOOKS = 30
 # Bytes of an open node beside its arrays, and for each sample: two ends of an interval, c and its kind.
 NODE_BYTES = 1000
@@ -103,8 +107,12 @@ class SignSearch(BestFirst[Signs]):
         control: Control,
         reach: Vector | None = None,
         memory_limit: float = np.inf,
+        budget: float = np.inf,
     ) -> None:
         super().__init__(samples.y, control, memory_limit)
+        self._budget = budget
+        # Whether the first slab was closed as it was.
+        self.has_closed_first = False
         self.given = samples
         self._use(samples)
         none = np.full(samples.y.size, np.inf) if reach is None else reach
@@ -113,15 +121,18 @@ class SignSearch(BestFirst[Signs]):
 
     def _use(self, samples: Samples) -> None:
         self.samples = samples
-        self.transfer = Transfer(samples, self.offer, self.control.is_over, self.spend)
+        self.transfer = Transfer(samples, self.offer, self._is_over, self.spend)
+
+    def spend(self, looks: int) -> None:
+        # With many coefficients products of all samples take longer than a look at them.
+        super().spend(int(looks * max(1.0, self.samples.Z.shape[1] / COLUMNS_PER_LOOK)))
+
+    def _is_over(self) -> bool:
+        return self.work + self.looks_at_node >= self._budget or self.control.is_over()
 
     def _new(self, region: Region) -> Signs:
         start = Start(np.zeros(self.samples.Z.shape[1]))
         return Signs(self._proved, region, np.zeros(region.kind.size), start, is_new=True)
-
-    def start(self) -> None:
-        """Tighten and bound the root, or cut it into slabs."""
-        self.advance()
 
     def _split_root(self, root: Signs) -> list[Signs]:
         """The root after it was tightened, or slabs where nothing holds the coefficients."""
@@ -138,10 +149,19 @@ class SignSearch(BestFirst[Signs]):
         """Whether the root was cut into slabs."""
         return self.samples is not self.given
 
+    def advance(self, mapped: Callable[..., Iterator[Any]] = map, most: int = ROUND_NODES) -> None:
+        """Expand the nodes of one round; first slabs one by one, for they take long."""
+        super().advance(mapped, 1 if self.n_first_left > 0 else most)
+
+    @property
+    def n_first_left(self) -> int:
+        """First slabs that were not looked at yet."""
+        return max(N_SLABS + 1 - self.n_nodes, 0) if self.has_slabs else 0
+
     @property
     def node_bytes(self) -> int:
         n, q = self.samples.Z.shape
-        return NODE_BYTES + n * SAMPLE_BYTES + 8 * q
+        return int(NODE_BYTES + n * SAMPLE_BYTES + 8 * q)
 
     @property
     def kind(self) -> Kinds:
@@ -162,7 +182,7 @@ class SignSearch(BestFirst[Signs]):
         base, few = self._plain(root), FIRST_TILTS_PER_COEFFICIENT * self.samples.Z.shape[1]
         free = np.flatnonzero(region.kind == FREE)
         free = free[np.argsort(-self.samples.y[free], kind="stable")]
-        while base.factor is None and free.size > 0 and not self.control.is_over():
+        while base.factor is None and free.size > 0 and not self._is_over():
             part, free = free[:few], free[few:]
             if self._tilt(region, base, part) < 0:
                 return False
@@ -172,7 +192,7 @@ class SignSearch(BestFirst[Signs]):
         return True
 
     def _first_slabs(self) -> list[Signs]:
-        """Slabs that together hold all better solutions, the far one first."""
+        """Slabs that together hold all better solutions, the highest first and the far one last."""
         Z, _, y, ridge = self.given
         self._size = float(np.linalg.norm(y))
         mean = Z.sum(axis=0) / np.sqrt(y.size)
@@ -180,7 +200,7 @@ class SignSearch(BestFirst[Signs]):
         top = (1.0 + np.sqrt(max(self.cutoff, 0.0)) / self._size) * (1.0 + INTERVAL_RTOL)
         cuts = (top, *FIRST_CUTS)
         slabs = [self._slab(low, high) for high, low in pairwise(cuts)]
-        return [self._far(cuts[-1]), *reversed(slabs)]
+        return [*slabs, self._far(cuts[-1])]
 
     def _slab(self, low: float, high: float) -> Signs:
         """The slab of all b with low <= m(b) / |y| <= high."""
@@ -237,7 +257,7 @@ class SignSearch(BestFirst[Signs]):
         relaxation = base.start.owner
         assert isinstance(relaxation, Relaxation)
         base = base._replace(value=max(base.value, self._proved))
-        over = self.control.is_over
+        over = self._is_over
         n_tilted = np.count_nonzero(is_open(region.kind)) if only is None else only.size
         self.spend(TILT_LOOKS * int(n_tilted))
         return shrink_by_tilts(region, self.samples.Z, relaxation, base, self.cutoff, over, only, spreads)
@@ -264,7 +284,7 @@ class SignSearch(BestFirst[Signs]):
             base = relaxation.minimise(node.start)
             if base.value >= self.cutoff:
                 return False
-            if self.control.is_over():
+            if self._is_over():
                 return True
             if base.value > -np.inf:
                 node.start = base.start
@@ -281,6 +301,7 @@ class SignSearch(BestFirst[Signs]):
             return self._split_root(node)
         is_kept = bool(self._tightened(node)) if node.is_new else self._bound_again(node)
         if not is_kept or node.bound >= self.cutoff:
+            self.has_closed_first |= self.n_nodes == 1
             return []
         self.offer(node.start.b)
         parts = self._split_slab(node)

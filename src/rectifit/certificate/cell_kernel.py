@@ -1,4 +1,4 @@
-"""Compiled loops of the search over cells of directions: the bound by common corner weights (see cells.py)."""
+"""Compiled loops of the search over cells: the bound by common corner weights (see cells.py)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from rectifit.certificate.records import (
     ON,
     Cell,
     Cells,
-    CellWork,
+    CornerWork,
     Found,
+    FreeWork,
     Layout,
+    PieceWork,
     Samples,
 )
 from rectifit.compiling import compiled, inner, shared
@@ -56,7 +58,7 @@ POOR_SHARE = 1.0
 # Newton steps, and tries to find the weights that are free in one.
 MAX_NEWTON = 60
 MAX_FREE_TRIES = 3
-# The kink of a piece with y < 0 is rounded over this share of |y| for Newton steps. Bounds know nothing of it.
+# The kink of a piece with y < 0 is rounded over this share of |y| for Newton steps. No bound rests on it.
 ROUNDED = 1e-3
 STEEP = 1.0 + 1.0 / ROUNDED
 # Weight of the squared distance beyond the largest scale. Any weight is sound.
@@ -91,10 +93,10 @@ shared(bounds.support_allowance)
 
 
 @inner
-def settle(samples, cell, kind, work):
-    """Settle open samples of one sign in the cell; centre and radius of u / s are left in the work space."""
+def settle(samples, cell, kind, free):
+    """Settle open samples of one sign in the cell; centre and radius of u / s are left in `free`."""
     Zt, low, high = samples.Zt, cell.low, cell.high
-    centre, radius = work.centre, work.radius
+    centre, radius = free.centre, free.radius
     q, n = Zt.shape
     for i in range(n):
         centre[i] = radius[i] = 0.0
@@ -133,10 +135,10 @@ def add_on(samples, kind, seen, K, linear):
 
 
 @inner
-def gather_free(samples, kind, work, weights):
+def gather_free(samples, kind, free, weights):
     """Columns of the FREE samples, and how much each coordinate matters: sum y |z|. Returns how many."""
     Zt, y = samples.Zt, samples.y
-    ZF, yF, index = work.ZF, work.yF, work.index
+    ZF, yF, index = free.Z, free.y, free.chosen
     q, n = Zt.shape
     count = 0
     for i in range(n):
@@ -155,14 +157,14 @@ def gather_free(samples, kind, work, weights):
 
 
 @inner
-def gather_pieces(samples, kind, b, scale, axis, sign, work):
+def gather_pieces(samples, kind, b, scale, axis, sign, free, pieces):
     """Rows of the pieces in u: (u - y)_+^2 of FREE samples where it is likely to count, all of CONVEX ones.
 
     Their slope is 0 left of a kink and 2 (u - y) right of a ramp. The last row, with its kink at `scale`, is
     the penalty beyond the largest scale. Returns how many there are, and the sum of y^2 of CONVEX samples.
     """
     Zt, y = samples.Zt, samples.y
-    index, centre = work.index, work.centre
+    index, centre = free.chosen, free.centre
     q, n = Zt.shape
     count, squares = 0, 0.0
     for i in range(n):
@@ -175,108 +177,108 @@ def gather_pieces(samples, kind, b, scale, axis, sign, work):
         if kind[i] == FREE:
             if centre[i] > LIKELY_SHARE * y[i]:
                 index[count] = i
-                work.kinks[count] = work.outcomes[count] = y[i]
+                pieces.kinks[count] = pieces.outcomes[count] = y[i]
                 count += 1
         elif kind[i] == CONVEX:
             squares += y[i] * y[i]
             index[count] = i
-            work.kinks[count], work.outcomes[count] = 0.0, y[i]
+            pieces.kinks[count], pieces.outcomes[count] = 0.0, y[i]
             count += 1
     for k in range(q):
         for e in range(count):
-            work.ZU[k, e] = Zt[k, index[e]]
-        work.ZU[k, count] = 0.0
+            pieces.Z[k, e] = Zt[k, index[e]]
+        pieces.Z[k, count] = 0.0
     for e in range(count):
-        work.u[e] = centre[index[e]]
+        pieces.u[e] = centre[index[e]]
     root = math.sqrt(SCALE_PENALTY)
-    work.ZU[axis, count] = root * sign
-    work.kinks[count] = work.outcomes[count] = root * scale
-    work.u[count] = root * sign * b[axis]
+    pieces.Z[axis, count] = root * sign
+    pieces.kinks[count] = pieces.outcomes[count] = root * scale
+    pieces.u[count] = root * sign * b[axis]
     return count + 1, squares
 
 
 @inner
-def make_corner(samples_free, e, bits, cell, layout, work):
+def make_corner(n_free, e, bits, cell, layout, free, corners):
     """Corner e with these bits, and max(0, z'v) of all FREE samples there, or what stands for it.
 
     Coordinates that are not enumerated enter by (z'(v + t))_+ <= (z'v)_+ + (z't + r) / 2 with t the deviation
     from their centres and r = sum |z_k| h_k the most that |z't| can be.
     """
     axis, sign, low, high = cell
-    V, H, ZF = work.V, work.H, work.ZF
+    V, H, ZF = corners.V, corners.H, free.Z
     q = V.shape[1]
     for k in range(q):
         if k == axis:
             V[e, k] = sign
         else:
             V[e, k] = high[k] if (bits >> k) & 1 else low[k]
-    for i in range(samples_free):
+    for i in range(n_free):
         H[e, i] = 0.0
     for k in range(q):
         x = V[e, k] if k == axis or layout.listed[k] else 0.5 * (low[k] + high[k])
-        for i in range(samples_free):
+        for i in range(n_free):
             H[e, i] += x * ZF[k, i]
-    for i in range(samples_free):
+    for i in range(n_free):
         H[e, i] = max(H[e, i], 0.0)
     if layout.has_rest:
-        for i in range(samples_free):
-            H[e, i] += 0.5 * work.rest[i]
+        for i in range(n_free):
+            H[e, i] += 0.5 * free.rest[i]
         for k in range(q):
             if k != axis and not layout.listed[k]:
                 half = 0.5 * (V[e, k] - 0.5 * (low[k] + high[k]))
-                for i in range(samples_free):
+                for i in range(n_free):
                     H[e, i] += half * ZF[k, i]
 
 
 @inner
-def add_products(n_corners, e, n_free, work):
+def add_products(n_corners, e, n_free, free, corners):
     """Row and column e of P = H'H over the FREE samples with m < y."""
     for i in range(n_free):
-        work.step[i] = work.H[e, i] if work.below[i] else 0.0
+        free.step[i] = corners.H[e, i] if free.below[i] else 0.0
     for d in range(n_corners):
         s = 0.0
         for i in range(n_free):
-            s += work.step[i] * work.H[d, i]
-        work.P[e, d] = work.P[d, e] = s
+            s += free.step[i] * corners.H[d, i]
+        corners.P[e, d] = corners.P[d, e] = s
 
 
 @inner
-def place(n_corners, n_free, n_pieces, b, K, G, work):
+def place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners):
     """Everything that depends on the weights: b, m, u, the states of all pieces, P and G."""
-    V, H, ZU, theta = work.V, work.H, work.ZU, work.theta
+    V, H, ZU, theta = corners.V, corners.H, pieces.Z, corners.theta
     q = b.shape[0]
     for j in range(q):
         b[j] = 0.0
         for e in range(n_corners):
             b[j] += theta[e] * V[e, j]
     for i in range(n_free):
-        work.m[i] = 0.0
+        free.m[i] = 0.0
     for e in range(n_corners):
         t = theta[e]
         for i in range(n_free):
-            work.m[i] += t * H[e, i]
+            free.m[i] += t * H[e, i]
     for i in range(n_free):
-        work.below[i] = work.m[i] < work.yF[i]
+        free.below[i] = free.m[i] < free.y[i]
     for e in range(n_corners):
-        add_products(e + 1, e, n_free, work)
+        add_products(e + 1, e, n_free, free, corners)
     for i in range(n_pieces):
-        work.u[i] = 0.0
+        pieces.u[i] = 0.0
     for j in range(q):
         x = b[j]
         for i in range(n_pieces):
-            work.u[i] += x * ZU[j, i]
+            pieces.u[i] += x * ZU[j, i]
     for j in range(q):
         for k in range(j + 1):
             G[j, k] = G[k, j] = K[j, k]
     for i in range(n_pieces):
-        work.state[i] = 0
-    move_pieces(n_pieces, G, work)
+        pieces.state[i] = 0
+    move_pieces(n_pieces, G, pieces)
 
 
 @inner
-def move_pieces(n_pieces, G, work):
+def move_pieces(n_pieces, G, pieces):
     """States of the pieces at u, and G = K + sum of their curvatures."""
-    ZU, u, kinks, outcomes, state = work.ZU, work.u, work.kinks, work.outcomes, work.state
+    ZU, u, kinks, outcomes, state = pieces.Z, pieces.u, pieces.kinks, pieces.outcomes, pieces.state
     q = G.shape[0]
     for i in range(n_pieces):
         steep = STEEP * (u[i] - kinks[i]) < u[i] - outcomes[i]
@@ -291,26 +293,26 @@ def move_pieces(n_pieces, G, work):
 
 
 @inner
-def move_free(n_corners, n_free, work):
+def move_free(n_corners, n_free, free, corners):
     """States of FREE samples at m, and P."""
     for i in range(n_free):
-        below = work.m[i] < work.yF[i]
-        if below != work.below[i]:
-            work.below[i] = below
+        below = free.m[i] < free.y[i]
+        if below != free.below[i]:
+            free.below[i] = below
             for e in range(n_corners):
-                x = work.H[e, i] if below else -work.H[e, i]
+                x = corners.H[e, i] if below else -corners.H[e, i]
                 if x != 0.0:
                     for d in range(n_corners):
-                        work.P[e, d] += x * work.H[d, i]
+                        corners.P[e, d] += x * corners.H[d, i]
 
 
 @inner
-def take_slopes(n_free, n_pieces, K, linear, b, slope, work):
+def take_slopes(n_free, n_pieces, K, linear, b, slope, free, pieces):
     """Slopes mu and nu of all pieces, and the gradient 2 (K b - linear) + sum nu z in b."""
-    ZU, u, kinks, outcomes, nu = work.ZU, work.u, work.kinks, work.outcomes, work.nu
+    ZU, u, kinks, outcomes, nu = pieces.Z, pieces.u, pieces.kinks, pieces.outcomes, pieces.nu
     q = b.shape[0]
     for i in range(n_free):
-        work.mu[i] = 2.0 * max(work.yF[i] - work.m[i], 0.0)
+        free.mu[i] = 2.0 * max(free.y[i] - free.m[i], 0.0)
     for i in range(n_pieces):
         nu[i] = 2.0 * max(min(STEEP * (u[i] - kinks[i]), u[i] - outcomes[i]), 0.0)
     for j in range(q):
@@ -324,10 +326,10 @@ def take_slopes(n_free, n_pieces, K, linear, b, slope, work):
 
 
 @inner
-def slope_along(n_free, n_pieces, t, constant, quadratic, work):
+def slope_along(n_free, n_pieces, t, constant, quadratic, free, pieces):
     """Half the slope at t along the step."""
-    yF, m, step = work.yF, work.m, work.step
-    u, du, kinks, outcomes = work.u, work.du, work.kinks, work.outcomes
+    yF, m, step = free.y, free.m, free.step
+    u, du, kinks, outcomes = pieces.u, pieces.du, pieces.kinks, pieces.outcomes
     slope = constant + t * quadratic
     for i in range(n_free):
         slope -= max(yF[i] - m[i] - t * step[i], 0.0) * step[i]
@@ -368,7 +370,7 @@ def solve_plus(M, size, x):
 
 
 @inner
-def dual_value(n_free, n_pieces, constant, K, b, work):
+def dual_value(n_free, n_pieces, constant, K, b, free, pieces):
     """S of cells.py, less what rounding may have added."""
     q = b.shape[0]
     total, size = constant, abs(constant)
@@ -378,13 +380,13 @@ def dual_value(n_free, n_pieces, constant, K, b, work):
             total -= t
             size += abs(t)
     for i in range(n_free):
-        t = work.mu[i] * (work.yF[i] - 0.25 * work.mu[i])
+        t = free.mu[i] * (free.y[i] - 0.25 * free.mu[i])
         total += t
         size += abs(t)
     for i in range(n_pieces):
         # Below the jump at a kink at 0 the conjugate is -y^2; constant has the y^2 of CONVEX samples.
-        y, v = work.outcomes[i], work.nu[i]
-        jump = 2.0 * (work.kinks[i] - y)
+        y, v = pieces.outcomes[i], pieces.nu[i]
+        jump = 2.0 * (pieces.kinks[i] - y)
         t = 0.0 if v <= jump else (y * y if jump > 0.0 else 0.0) + v * (y + 0.25 * v)
         total -= t
         size += abs(t)
@@ -392,25 +394,27 @@ def dual_value(n_free, n_pieces, constant, K, b, work):
 
 
 @inner
-def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cutoff, tol, work):
+def optimise(
+    n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cutoff, tol, free, pieces, corners
+):
     """Minimise F - tilt sum(theta) over the weights of the corners at hand, by projected Newton steps.
 
     F is the relaxation (see cells.py). The tilt leaves the prices of corners in use about `tilt` above zero,
     so that small errors do no harm. b, m, u, states, P and G fit the weights before and after; slopes are
     those at the end. Returns the number of steps.
     """
-    V, H, theta, P, M = work.V, work.H, work.theta, work.P, work.M
-    free, change, prices = work.free, work.change, work.own_prices
+    V, H, theta, P, M = corners.V, corners.H, corners.theta, corners.P, corners.M
+    moving, change, prices = corners.moving, corners.change, corners.prices
     q = b.shape[0]
-    db, VG, tilt = np.empty(q), work.VG, 0.0
+    db, VG, tilt = np.empty(q), corners.VG, 0.0
     for count in range(MAX_NEWTON):
-        take_slopes(n_free, n_pieces, K, linear, b, slope, work)
-        value = dual_value(n_free, n_pieces, constant, K, b, work)
+        take_slopes(n_free, n_pieces, K, linear, b, slope, free, pieces)
+        value = dual_value(n_free, n_pieces, constant, K, b, free, pieces)
         scale = worst = slack = 0.0
         for e in range(n_corners):
             s = 0.0
             for i in range(n_free):
-                s -= work.mu[i] * H[e, i]
+                s -= free.mu[i] * H[e, i]
             for j in range(q):
                 s += V[e, j] * slope[j]
             prices[e] = s
@@ -427,10 +431,10 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cuto
         size = 0
         for e in range(n_corners):
             if theta[e] > 0.0 or prices[e] < 0.0:
-                free[size] = e
+                moving[size] = e
                 size += 1
         for a in range(size):
-            e = free[a]
+            e = moving[a]
             for j in range(q):
                 s = 0.0
                 for k in range(q):
@@ -439,11 +443,11 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cuto
         for _ in range(MAX_FREE_TRIES):
             trace = 0.0
             for a in range(size):
-                e = free[a]
+                e = moving[a]
                 for c in range(a + 1):
-                    s = P[e, free[c]]
+                    s = P[e, moving[c]]
                     for j in range(q):
-                        s += VG[e, j] * V[free[c], j]
+                        s += VG[e, j] * V[moving[c], j]
                     M[a, c] = s
                 trace += M[a, a]
                 change[a] = -0.5 * prices[e]
@@ -452,8 +456,8 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cuto
             # Weights at zero that the step would push below are not free.
             kept = 0
             for a in range(size):
-                if theta[free[a]] > 0.0 or change[a] > 0.0:
-                    free[kept], change[kept] = free[a], change[a]
+                if theta[moving[a]] > 0.0 or change[a] > 0.0:
+                    moving[kept], change[kept] = moving[a], change[a]
                     kept += 1
             if kept == size or kept == 0:
                 break
@@ -463,36 +467,36 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cuto
         # The way to max(0, theta + change) if that leads down enough, otherwise as far as the first zero.
         whole = down = 0.0
         for a in range(size):
-            e = free[a]
+            e = moving[a]
             whole += prices[e] * change[a]
             down += prices[e] * (max(theta[e] + change[a], 0.0) - theta[e])
         reach = 1.0
         bent = down < 0.1 * whole and down < 0.0
         for a in range(size):
-            e = free[a]
+            e = moving[a]
             if bent:
                 change[a] = max(theta[e] + change[a], 0.0) - theta[e]
             elif change[a] < 0.0 and theta[e] + reach * change[a] < 0.0:
                 reach = -theta[e] / change[a]
         for i in range(n_free):
-            work.step[i] = 0.0
+            free.step[i] = 0.0
         for i in range(n_pieces):
-            work.du[i] = 0.0
+            pieces.du[i] = 0.0
         level = 0.0
         for j in range(q):
             db[j] = 0.0
         for a in range(size):
-            e, x = free[a], change[a]
+            e, x = moving[a], change[a]
             level -= 0.5 * tilt * x
             for i in range(n_free):
-                work.step[i] += x * H[e, i]
+                free.step[i] += x * H[e, i]
             for j in range(q):
                 db[j] += x * V[e, j]
         quadratic = 0.0
         for j in range(q):
             x = db[j]
             for i in range(n_pieces):
-                work.du[i] += x * work.ZU[j, i]
+                pieces.du[i] += x * pieces.Z[j, i]
             bending, pull = 0.0, -linear[j]
             for k in range(q):
                 a = K[j, k] if k <= j else K[k, j]
@@ -503,12 +507,12 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cuto
         # A step that overshoots by a little is taken; otherwise the zero of the slope is bracketed, by false
         # position that halves the weight of an end that stays.
         t, before = reach, 0.5 * (down if bent else whole)
-        rise = slope_along(n_free, n_pieces, t, level, quadratic, work)
+        rise = slope_along(n_free, n_pieces, t, level, quadratic, free, pieces)
         least, most, lower, upper = 0.0, reach, before, rise
         if rise > -OVERSHOOT * before:
             for _ in range(MAX_LINE_STEPS):
                 t = least + (most - least) * min(max(lower / (lower - upper), MIN_SHARE), 1.0 - MIN_SHARE)
-                rise = slope_along(n_free, n_pieces, t, level, quadratic, work)
+                rise = slope_along(n_free, n_pieces, t, level, quadratic, free, pieces)
                 if abs(rise) <= -OVERSHOOT * before:
                     break
                 if rise > 0.0:
@@ -518,31 +522,31 @@ def optimise(n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cuto
         if not t > 0.0:
             return count, tilt
         for a in range(size):
-            e = free[a]
+            e = moving[a]
             x = theta[e] + t * change[a]
             theta[e] = x if x > 1e-14 * theta[e] else 0.0
         for j in range(q):
             b[j] += t * db[j]
         for i in range(n_free):
-            work.m[i] += t * work.step[i]
+            free.m[i] += t * free.step[i]
         for i in range(n_pieces):
-            work.u[i] += t * work.du[i]
-        move_free(n_corners, n_free, work)
-        move_pieces(n_pieces, G, work)
-    take_slopes(n_free, n_pieces, K, linear, b, slope, work)
+            pieces.u[i] += t * pieces.du[i]
+        move_free(n_corners, n_free, free, corners)
+        move_pieces(n_pieces, G, pieces)
+    take_slopes(n_free, n_pieces, K, linear, b, slope, free, pieces)
     return MAX_NEWTON, tilt
 
 
 @inner
-def price(n_free, cell, layout, slope, work):
-    """work.prices[c] <- D(v) = slope'v - sum mu_i max(0, z_i'v) at all corners; returns what rounding may be.
+def price(n_free, cell, layout, slope, free):
+    """layout.prices[c] <- D(v) = slope'v - sum mu_i max(0, z_i'v) at all corners; returns their error.
 
     Bit a of c says that coordinate layout.order[a] is high. Coordinates that are not listed are at their best
     ends, which layout.rest_bits has. Corners are sums of two tables, for the first and for the other half of
     the coordinates, over blocks of the samples with mu > 0.
     """
     axis, sign, low, high = cell
-    ZF, mu, prices, first, second = work.ZF, work.mu, work.prices, work.first, work.second
+    ZF, mu, prices, first, second = free.Z, free.mu, layout.prices, layout.first, layout.second
     q = ZF.shape[0]
     n_first, n_listed = layout.n_first[0], layout.n_listed[0]
     base = sign * slope[axis]
@@ -564,7 +568,7 @@ def price(n_free, cell, layout, slope, work):
     if layout.has_rest:
         s = 0.0
         for i in range(n_free):
-            s += mu[i] * work.rest[i]
+            s += mu[i] * free.rest[i]
         base -= 0.5 * s
         size += s
     layout.rest_bits[0] = bits
@@ -579,7 +583,7 @@ def price(n_free, cell, layout, slope, work):
         count = 0
         while i < n_free and count < BLOCK:
             if mu[i] > 0.0:
-                work.index[count] = i
+                free.chosen[count] = i
                 count += 1
             i += 1
         for c in range(count):
@@ -593,23 +597,23 @@ def price(n_free, cell, layout, slope, work):
                 x = 0.5 * (low[k] + high[k])
             most = max(abs(low[k]), abs(high[k]))
             for c in range(count):
-                z = mu[work.index[c]] * ZF[k, work.index[c]]
+                z = mu[free.chosen[c]] * ZF[k, free.chosen[c]]
                 first[0, c] += x * z
                 size += most * abs(z)
         for a in range(n_listed):
             k = layout.order[a]
             width = high[k] - low[k]
             for c in range(count):
-                work.product[c] = width * mu[work.index[c]] * ZF[k, work.index[c]]
+                layout.product[c] = width * mu[free.chosen[c]] * ZF[k, free.chosen[c]]
             if a < n_first:
                 for e in range(1 << a):
                     for c in range(count):
-                        first[e + (1 << a), c] = first[e, c] + work.product[c]
+                        first[e + (1 << a), c] = first[e, c] + layout.product[c]
             else:
                 half = 1 << (a - n_first)
                 for e in range(half):
                     for c in range(count):
-                        second[e + half, c] = second[e, c] + work.product[c]
+                        second[e + half, c] = second[e, c] + layout.product[c]
         for e in range(1 << (n_listed - n_first)):
             for d in range(1 << n_first):
                 s = 0.0
@@ -622,7 +626,7 @@ def price(n_free, cell, layout, slope, work):
 
 @inner
 def factor_regular(K, L, share):
-    """Cholesky factor of K, given by its lower triangle; whether no pivot is below this share of the trace."""
+    """Cholesky factor of K, given by its lower triangle; whether all pivots exceed a share of its trace."""
     q = K.shape[0]
     trace = 0.0
     for j in range(q):
@@ -710,7 +714,7 @@ def draw_in(samples, cell, kind, L, at, rho, room):
 
 
 @inner
-def least_length(samples, cell, work):
+def least_length(samples, cell, free):
     """A lower bound of |(Zd)_+| over the directions d of a cell, at s = 1; 0 if none is found.
 
     |(Zd)_+| >= w'(Zd)_+ >= w'Zd for every w >= 0 of length 1, which is linear in d and least at a corner. w
@@ -719,7 +723,7 @@ def least_length(samples, cell, work):
     Zt = samples.Zt
     low, high = cell.low, cell.high
     q, n = Zt.shape
-    u, du, x, best = work.centre, work.radius, np.empty(q), 0.0
+    u, du, x, best = free.centre, free.radius, np.empty(q), 0.0
     for i in range(n):
         u[i] = 0.0
     for k in range(q):
@@ -811,9 +815,9 @@ def list_coordinates(cell, weights, layout):
 
 
 @inner
-def add_corners(n_corners, n_free, cell, layout, threshold, work):
-    """Add the corners with the least prices below a threshold, no two of them neighbours. How many there are."""
-    n_listed, prices = layout.n_listed[0], work.prices
+def add_corners(n_corners, n_free, cell, layout, threshold, free, corners):
+    """Add corners with the least prices below a threshold, no two of them neighbours; returns how many."""
+    n_listed, prices = layout.n_listed[0], layout.prices
     for _ in range(MAX_ADDED):
         least, at = threshold, -1
         for c in range(1 << n_listed):
@@ -829,25 +833,28 @@ def add_corners(n_corners, n_free, cell, layout, threshold, work):
                 bits |= 1 << layout.order[a]
         known = False
         for e in range(n_corners):
-            known = known or work.corners[e] == bits
+            known = known or corners.bits[e] == bits
         if known:
             continue
-        make_corner(n_free, n_corners, bits, cell, layout, work)
-        work.corners[n_corners] = bits
-        work.theta[n_corners] = 0.0
+        make_corner(n_free, n_corners, bits, cell, layout, free, corners)
+        corners.bits[n_corners] = bits
+        corners.theta[n_corners] = 0.0
         n_corners += 1
-        add_products(n_corners, n_corners - 1, n_free, work)
+        add_products(n_corners, n_corners - 1, n_free, free, corners)
     return n_corners
 
 
 @inner
-def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limits, nogoods, layout, work, found, line):
+def bound_cell(
+    samples, cell, kind, before, n_corners, limits, nogoods, layout, free, pieces, corners, found, line
+):
     """Bound one cell. Returns what became of it, the bound, how many corners are left, and where to split.
 
-    The edges and kinds are tightened; line of found <- where the relaxation has its minimum. K0, linear0 and
-    squares0 belong to the samples that were seen to be ON.
+    The edges and kinds are tightened; line of found <- where the relaxation has its minimum. `before`: the
+    kinds that were seen, and what belongs to those ON.
     """
     axis, sign, low, high = cell
+    seen, K0, linear0, squares0 = before
     cutoff, explained, known_limit, best, effort = limits
     n, q = samples.Z.shape
     K, G, L = np.empty((q, q)), np.empty((q, q)), np.empty((q, q))
@@ -856,7 +863,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
     tol = WEIGHT_TOL * abs(cutoff)
     left, regular = 2.0, False
     for _ in range(MAX_ROUNDS):
-        settle(samples, cell, kind, work)
+        settle(samples, cell, kind, free)
         off = 0.0
         for i in range(n):
             if kind[i] == OFF or kind[i] == CONVEX:
@@ -870,35 +877,35 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
                 K[j, k] = K0[j, k]
         constant = off + squares0 + add_on(samples, kind, seen, K, linear)
         regular = factor_regular(K, L, ELLIPSOID_PIVOT_TOL)
-        n_free = gather_free(samples, kind, work, weights)
+        n_free = gather_free(samples, kind, free, weights)
         list_coordinates(cell, weights, layout)
         if layout.has_rest:
             for i in range(n_free):
-                work.rest[i] = 0.0
+                free.rest[i] = 0.0
             for k in range(q):
                 if k != axis and not layout.listed[k]:
                     for i in range(n_free):
-                        work.rest[i] += 0.5 * (high[k] - low[k]) * abs(work.ZF[k, i])
+                        free.rest[i] += 0.5 * (high[k] - low[k]) * abs(free.Z[k, i])
         if n_corners == 0:
             # Both ends of a diagonal, as far out as the best multiple of the centre.
             product, length = 0.0, 0.0
             for i in range(n):
-                u = max(work.centre[i], 0.0)
+                u = max(free.centre[i], 0.0)
                 product += u * samples.y[i]
                 length += u * u
             scale = max(product / length, MIN_WIDTH) if length > 0.0 else MIN_WIDTH
             n_corners = 2
-            work.corners[0] = work.corners[1] = 0
+            corners.bits[0] = corners.bits[1] = 0
             for k in range(q):
                 if k != axis:
-                    work.corners[1] |= 1 << k
-            work.theta[0] = work.theta[1] = 0.5 * scale
+                    corners.bits[1] |= 1 << k
+            corners.theta[0] = corners.theta[1] = 0.5 * scale
         for e in range(n_corners):
-            make_corner(n_free, e, work.corners[e], cell, layout, work)
+            make_corner(n_free, e, corners.bits[e], cell, layout, free, corners)
         for j in range(q):
             b[j] = 0.0
             for e in range(n_corners):
-                b[j] += work.theta[e] * work.V[e, j]
+                b[j] += corners.theta[e] * corners.V[e, j]
         limit, is_limit = known_limit, known_limit < np.inf
         if not is_limit:
             limit = GUIDING_SCALE * explained
@@ -906,40 +913,53 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
         # No limit of the scale in this cell is below this.
         length = 0.0
         for i in range(n):
-            length += max(work.centre[i], 0.0) * work.centre[i]
+            length += max(free.centre[i], 0.0) * free.centre[i]
         hope = explained / math.sqrt(length) if length > 0.0 else np.inf
-        n_pieces, _ = gather_pieces(samples, kind, b, limit, axis, sign, work)
-        place(n_corners, n_free, n_pieces, b, K, G, work)
+        n_pieces, _ = gather_pieces(samples, kind, b, limit, axis, sign, free, pieces)
+        place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners)
         found_S = -np.inf
         found_delta = 0.0
         for pricing in range(MAX_PRICINGS):
             steps, tilt = optimise(
-                n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cutoff, tol, work
+                n_corners,
+                n_free,
+                n_pieces,
+                K,
+                linear,
+                G,
+                b,
+                slope,
+                constant,
+                cutoff,
+                tol,
+                free,
+                pieces,
+                corners,
             )
             found.counts[line, 0] += steps
-            S = dual_value(n_free, n_pieces, constant, K, b, work)
+            S = dual_value(n_free, n_pieces, constant, K, b, free, pieces)
             s = sign * b[axis]
-            runs_away = work.nu[n_pieces - 1] > 0.0 and not is_limit
-            if not tried_length and S < cutoff and (runs_away or s > hope):
+            runs_away = pieces.nu[n_pieces - 1] > 0.0 and not is_limit
+            if not tried_length and cutoff > S and (runs_away or s > hope):
                 tried_length = True
-                length = least_length(samples, cell, work)
+                length = least_length(samples, cell, free)
                 if length * limit > explained or (not is_limit and length > 0.0):
                     limit, is_limit = explained / length, True
                     root = math.sqrt(SCALE_PENALTY)
                     i = n_pieces - 1
-                    work.kinks[i] = work.outcomes[i] = root * limit
+                    pieces.kinks[i] = pieces.outcomes[i] = root * limit
                     if s > limit:
                         for e in range(n_corners):
-                            work.theta[e] *= limit / s
-                    place(n_corners, n_free, n_pieces, b, K, G, work)
+                            corners.theta[e] *= limit / s
+                    place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners)
                     continue
             if runs_away and not is_limit:
                 break
-            error = price(n_free, cell, layout, slope, work)
+            error = price(n_free, cell, layout, slope, free)
             found.counts[line, 1] += 1
             least = np.inf
             for c in range(1 << layout.n_listed[0]):
-                least = min(least, work.prices[c])
+                least = min(least, layout.prices[c])
             delta = max(0.0, error - least)
             value = S
             if delta > 0.0:
@@ -959,18 +979,18 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
                 for j in range(q):
                     at[j] = b[j]
             is_poor = value < S - POOR_SHARE * (cutoff - S)
-            if S < cutoff and pricing >= (effort + POOR_EFFORT if is_poor else effort):
+            if cutoff > S and pricing >= (effort + POOR_EFFORT if is_poor else effort):
                 break
             if delta == 0.0 or n_corners >= MAX_CORNERS:
                 break
-            before = n_corners
-            n_corners = add_corners(n_corners, n_free, cell, layout, 0.3 * tilt - 0.02 * delta, work)
-            if n_corners == before:
+            n_before = n_corners
+            n_corners = add_corners(n_corners, n_free, cell, layout, 0.3 * tilt - 0.02 * delta, free, corners)
+            if n_corners == n_before:
                 break
         kept = 0
         for e in range(n_corners):
-            if work.theta[e] > 0.0:
-                work.corners[kept], work.theta[kept] = work.corners[e], work.theta[e]
+            if corners.theta[e] > 0.0:
+                corners.bits[kept], corners.theta[kept] = corners.bits[e], corners.theta[e]
                 kept += 1
         n_corners = kept
         if found_S == -np.inf:
@@ -1035,7 +1055,9 @@ def expand(
     limits: tuple[float, float, float, int],
     nogoods: Annotated[npt.NDArray[np.bool_], 2],
     layout: Layout,
-    work: CellWork,
+    free: FreeWork,
+    pieces: PieceWork,
+    corners: CornerWork,
     found: Found,
 ) -> None:
     """Split cells in two and bound both parts, which take the places `nodes` and `others`.
@@ -1043,10 +1065,11 @@ def expand(
     cells.state and cells.bound of these places are set; found has where the relaxation of each is least.
     """
     samples, cells, layout = Samples(*samples), Cells(*cells), Layout(*layout)
-    work, found = CellWork(*work), Found(*found)
+    free, pieces, corners, found = FreeWork(*free), PieceWork(*pieces), CornerWork(*corners), Found(*found)
     n, q = samples.Z.shape
     kind, seen, K, linear = np.empty(n, np.int8), np.empty(n, np.int8), np.empty((q, q)), np.empty(q)
-    corners, theta = np.empty(cells.corners.shape[1], np.int64), np.empty(cells.corners.shape[1])
+    n_kept = cells.corners.shape[1]
+    bits, theta = np.empty(n_kept, np.int64), np.empty(n_kept)
     low, high = np.empty((2, q)), np.empty((2, q))
     cutoff, explained, limit, effort = limits
     none = np.zeros(n, np.int8)
@@ -1064,17 +1087,28 @@ def expand(
         high[0, at] = low[1, at] = 0.5 * (low[0, at] + high[0, at])
         squares = add_on(samples, seen, none, K, linear)
         for a in range(n_corners):
-            corners[a], theta[a] = cells.corners[node, a], cells.weights[node, a]
+            bits[a], theta[a] = cells.corners[node, a], cells.weights[node, a]
         for part in range(2):
             place = node if part == 0 else others[e]
             for i in range(n):
                 kind[i] = seen[i]
             for a in range(n_corners):
-                work.corners[a], work.theta[a] = corners[a], theta[a]
+                corners.bits[a], corners.theta[a] = bits[a], theta[a]
             cell = Cell(axis, sign, low[part], high[part])
             state, bound, kept, split = bound_cell(
-                samples, cell, kind, seen, K, linear, squares, n_corners,
-                (cutoff, explained, limit, parent, effort), nogoods, layout, work, found, 2 * e + part,
+                samples,
+                cell,
+                kind,
+                (seen, K, linear, squares),
+                n_corners,
+                (cutoff, explained, limit, parent, effort),
+                nogoods,
+                layout,
+                free,
+                pieces,
+                corners,
+                found,
+                2 * e + part,
             )
             cells.state[place], cells.bound[place] = state, bound
             if state == CLOSED:
@@ -1082,14 +1116,14 @@ def expand(
             for j in range(q):
                 cells.low[place, j], cells.high[place, j] = low[part, j], high[part, j]
             pack(kind, cells.kinds[place])
-            while kept > corners.shape[0]:
+            while kept > n_kept:
                 least = 0
                 for a in range(kept):
-                    if work.theta[a] < work.theta[least]:
+                    if corners.theta[a] < corners.theta[least]:
                         least = a
                 kept -= 1
-                work.theta[least], work.corners[least] = work.theta[kept], work.corners[kept]
+                corners.theta[least], corners.bits[least] = corners.theta[kept], corners.bits[kept]
             for a in range(kept):
-                cells.corners[place, a], cells.weights[place, a] = work.corners[a], work.theta[a]
+                cells.corners[place, a], cells.weights[place, a] = corners.bits[a], corners.theta[a]
             cells.n_corners[place], cells.axis[place], cells.sign[place] = kept, axis, cells.sign[node]
             cells.split[place] = split

@@ -6,8 +6,8 @@ space is a sphere. It is covered by the 2q pyramids
     { b : sigma b_j = s >= 0,   low_k s <= b_k <= high_k s },      low = -1, high = 1 at first,
 
 in coordinates where all rows together have the Gram matrix 1 and the incumbent lies on an axis. In such a
-cell u_i lies between r_i s and R_i s (interval arithmetic). A sample with r_i >= 0 is ON, one with R_i <= 0 is
-OFF and costs y_i^2. Let K = ridge + sum z z' and l = sum y z over ON.
+cell u_i lies between r_i s and R_i s (interval arithmetic). A sample with r_i >= 0 is ON, one with R_i <= 0
+is OFF and costs y_i^2. Let K = ridge + sum z z' and l = sum y z over ON.
 
 Common corner weights. Every b of the cell is a combination sum theta_j v_j of its corners at s = 1 with
 weights theta >= 0, the same for all samples, so max(0, u_i) <= sum_j theta_j max(0, z_i'v_j). As a bound that
@@ -55,19 +55,20 @@ import numpy.typing as npt
 from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.certificate.best_first import Control, first_kinds
 from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
+from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import (
+    MAX_LISTED,
     OFF,
     ON,
+    CellRoom,
     Cells,
-    CellWork,
     Found,
     Kinds,
-    Layout,
     Samples,
+    make_room,
     pack_kinds,
     unpack_kinds,
 )
-from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.scale import ScaleSearch
 from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL, SUM_TOL
 
@@ -88,9 +89,11 @@ QUEUE_BYTES = 100
 EFFORT = 0
 # Points of a round that are offered as solutions.
 MAX_OFFERS = 2
+# Prices of corners that take as long as a look at all samples.
+CORNERS_PER_LOOK = 200
 # Work on the scale: this much at first, and then so large a share of that on cells.
-FIRST_SCALE_WORK = 1 << 20
-SCALE_SHARE = 0.25
+FIRST_SCALE_WORK = 1 << 21
+SCALE_SHARE = 0.5
 # Cells that the search in a face may take at first, and later as a share of those of the search around it.
 MIN_FACE_CELLS = 2000
 FACE_SHARE = 0.5
@@ -161,7 +164,7 @@ class CellSearch:
         self._queue: list[tuple[float, int]] = []
         self._stack: list[int] = []
         self._taken = np.inf
-        self._rooms: deque[tuple[CellWork, Layout]] = deque()
+        self._rooms: deque[CellRoom] = deque()
         self.faces = Faces(self)
         self.scale = ScaleSearch(self.samples, self.cutoff, self.faces.is_closed)
         self._round = int(np.clip(ROUND_WORK // max(n * q, 1), MIN_ROUND_CELLS, ROUND_CELLS))
@@ -244,12 +247,13 @@ class CellSearch:
         for _ in mapped(lambda task: task(), tasks):
             pass
         self.n_nodes += lines.size
-        self.work += int(found.counts.sum())
+        steps, pricings = found.counts.sum(axis=0)
+        self.work += int(steps) + int(pricings * max(1.0, (1 << min(q - 1, MAX_LISTED)) / CORNERS_PER_LOOK))
         self._sort_out(lines, others, found)
         self._taken = np.inf
 
     def _open_pyramids(self) -> None:
-        n, q = self.samples.Z.shape
+        q = self.samples.Z.shape[1]
         matters = np.maximum(self.samples.y, 0.0) @ np.abs(self.samples.Z)
         for axis in range(q):
             others = np.where(np.arange(q) == axis, -1.0, matters)
@@ -285,13 +289,12 @@ class CellSearch:
     ) -> None:
         """Split cells, on one thread."""
         try:
-            work, layout = self._rooms.pop()
+            room = self._rooms.pop()
         except IndexError:
-            n, q = self.samples.Z.shape
-            work, layout = CellWork.empty(n, q), Layout.of(q)
+            room = make_room(*self.samples.Z.shape)
         samples, cells = tuple(self.samples), tuple(self._pool.cells)
-        expand(samples, cells, lines, others, limits, nogoods, tuple(layout), tuple(work), tuple(found))
-        self._rooms.append((work, layout))
+        expand(samples, cells, lines, others, limits, nogoods, *map(tuple, room), tuple(found))
+        self._rooms.append(room)
 
     def _sort_out(self, lines: Index, others: Index, found: Found) -> None:
         """Drop cells that are closed, look into faces, put the rest where it belongs, and offer points."""
@@ -300,7 +303,8 @@ class CellSearch:
         cells, cutoff, is_full = self._pool.cells, self.cutoff, self._pool.n_used >= self._pool.capacity
         for line in np.column_stack([lines, others]).ravel():
             if cells.state[line] == THIN:
-                cells.bound[line] = max(cells.bound[line], self.faces.bound(unpack_kinds(cells.kinds[line], n)))
+                inside = self.faces.bound(unpack_kinds(cells.kinds[line], n))
+                cells.bound[line] = max(cells.bound[line], inside)
             if cells.state[line] == CLOSED or cells.bound[line] >= cutoff:
                 self._pool.release(int(line))
             elif cells.split[line] < 0:
@@ -336,7 +340,7 @@ class Face:
             lambda: self.search.n_nodes >= self.budget or self.is_hopeless or around.control.is_over(),
             promising=lambda: around.control.promising() - self.outside,
         )
-        along = np.linalg.lstsq(inner.Z, np.maximum(y, 0.0), rcond=None)[0]
+        along = np.asarray(np.linalg.lstsq(inner.Z, np.maximum(y, 0.0), rcond=None)[0], np.float64)
         self.search = CellSearch(inner, along, control)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +17,24 @@ __all__ = [
     "OFF",
     "ON",
     "SLAB",
+    "BitSets",
     "Cell",
-    "CellWork",
+    "CellRoom",
     "Cells",
+    "CornerWork",
     "Found",
+    "FreeWork",
     "KernelRows",
     "Kinds",
     "Layout",
+    "PieceWork",
     "Region",
     "Samples",
+    "ScaleNodes",
+    "ScalePoints",
+    "ScaleRows",
+    "ScaleWork",
+    "make_room",
     "pack_kinds",
     "unpack_kinds",
 ]
@@ -135,28 +144,35 @@ class Cells(NamedTuple):
     @classmethod
     def empty(cls, size: int, n_samples: int, n_columns: int) -> Cells:
         """Room for so many cells."""
-        small = (np.empty(size, np.int16) for _ in range(5))
+        n_corners, axis, sign, split, state = (np.empty(size, np.int16) for _ in range(5))
         return cls(
             np.empty((size, n_columns)),
             np.empty((size, n_columns)),
             np.empty((size, (n_samples + 3) // 4), np.uint8),
             np.empty((size, KEPT_CORNERS), np.int32),
             np.empty((size, KEPT_CORNERS), np.float32),
-            *small,
+            n_corners,
+            axis,
+            sign,
+            split,
+            state,
             np.empty(size),
         )
 
     def grown(self, size: int) -> Cells:
         """The same cells in longer arrays."""
-        longer = (np.empty((size, *array.shape[1:]), array.dtype) for array in self)
-        grown = Cells(*longer)
-        for old, new in zip(self, grown, strict=True):
-            new[: len(old)] = old
-        return grown
+        old: tuple[npt.NDArray[Any], ...] = tuple(self)
+        grown = [np.empty((size, *array.shape[1:]), array.dtype) for array in old]
+        for array, longer in zip(old, grown, strict=True):
+            longer[: len(array)] = array
+        return Cells(*grown)
 
 
 class Layout(NamedTuple):
-    """Which coordinates of a cell are enumerated; one per thread."""
+    """Which coordinates of a cell are enumerated, and the prices of their corners.
+
+    first and second are tables for either half of the coordinates, by blocks of samples.
+    """
 
     listed: Mask
     order: Integers
@@ -164,36 +180,83 @@ class Layout(NamedTuple):
     n_first: Integers
     rest_bits: Integers
     has_rest: bool
+    prices: Vector
+    first: Matrix
+    second: Matrix
+    product: Vector
 
     @classmethod
     def of(cls, n_columns: int) -> Layout:
         """For so many coefficients."""
-        n_listed = min(n_columns - 1, MAX_LISTED)
-        sizes = (np.array([size]) for size in (n_listed, (n_listed + 1) // 2, 0))
-        listed, order = np.zeros(n_columns, np.bool_), np.zeros(n_columns, np.int64)
-        return cls(listed, order, *sizes, n_listed < n_columns - 1)
+        size = min(n_columns - 1, MAX_LISTED)
+        half = (size + 1) // 2
+        n_listed, n_first, rest_bits = (np.array([number]) for number in (size, half, 0))
+        first, second = np.empty((2, 1 << half, BLOCK))
+        return cls(
+            np.zeros(n_columns, np.bool_),
+            np.zeros(n_columns, np.int64),
+            n_listed,
+            n_first,
+            rest_bits,
+            size < n_columns - 1,
+            np.empty(1 << size),
+            first,
+            second,
+            np.empty(BLOCK),
+        )
 
 
-class CellWork(NamedTuple):
-    """Room for the relaxation of one cell; one per thread."""
+class FreeWork(NamedTuple):
+    """Room for the FREE samples of a cell: columns, outcomes, m and its slopes, and a step of m.
+
+    centre and radius of u / s, and lines that are chosen, are of all samples. rest is what coordinates that
+    are not enumerated add to |u| / s; below says where m < y.
+    """
 
     centre: Vector
     radius: Vector
-    index: Integers
-    ZF: Matrix
-    yF: Vector
+    chosen: Integers
+    Z: Matrix
+    y: Vector
     rest: Vector
     m: Vector
     mu: Vector
     step: Vector
     below: Mask
-    ZU: Matrix
+
+    @classmethod
+    def empty(cls, n_samples: int, n_columns: int) -> FreeWork:
+        """For so many samples and coefficients."""
+        centre, radius, y, rest, m, mu, step = np.empty((7, n_samples))
+        chosen, below = np.empty(n_samples, np.int64), np.empty(n_samples, np.bool_)
+        return cls(centre, radius, chosen, np.empty((n_columns, n_samples)), y, rest, m, mu, step, below)
+
+
+class PieceWork(NamedTuple):
+    """Room for the pieces in u of a cell: columns, u, its step and slopes, and the state of each."""
+
+    Z: Matrix
     u: Vector
     du: Vector
     nu: Vector
     kinks: Vector
     outcomes: Vector
     state: Kinds
+
+    @classmethod
+    def empty(cls, n_samples: int, n_columns: int) -> PieceWork:
+        """One per sample, and one for the scale."""
+        size = n_samples + 1
+        u, du, nu, kinks, outcomes = np.empty((5, size))
+        return cls(np.empty((n_columns, size)), u, du, nu, kinks, outcomes, np.empty(size, np.int8))
+
+
+class CornerWork(NamedTuple):
+    """Room for the corners at work in a cell: V, max(0, u) there, and the weights theta.
+
+    bits are their signs. VG, P and M make up Newton's matrix of the weights that are moving.
+    """
+
     V: Matrix
     H: Matrix
     VG: Matrix
@@ -201,32 +264,27 @@ class CellWork(NamedTuple):
     M: Matrix
     theta: Vector
     change: Vector
-    own_prices: Vector
-    free: Integers
-    corners: Integers
     prices: Vector
-    first: Matrix
-    second: Matrix
-    product: Vector
+    moving: Integers
+    bits: Integers
 
     @classmethod
-    def empty(cls, n_samples: int, n_columns: int) -> CellWork:
+    def empty(cls, n_samples: int, n_columns: int) -> CornerWork:
         """For so many samples and coefficients."""
-        n, q, many, pieces = n_samples, n_columns, MAX_CORNERS, n_samples + 1
-        n_listed = min(q - 1, MAX_LISTED)
-        shapes: dict[str, int | tuple[int, ...]] = dict.fromkeys(("u", "du", "nu", "kinks", "outcomes"), pieces)
-        shapes |= dict.fromkeys(("theta", "change", "own_prices"), many)
-        shapes |= {"ZF": (q, n), "ZU": (q, pieces), "V": (many, q), "H": (many, n), "VG": (many, q)}
-        shapes |= {"P": (many, many), "M": (many, many), "prices": 1 << n_listed, "product": BLOCK}
-        shapes |= dict.fromkeys(("first", "second"), (1 << ((n_listed + 1) // 2), BLOCK))
-        typed = {
-            "index": np.empty(n, np.int64),
-            "below": np.empty(n, np.bool_),
-            "state": np.empty(pieces, np.int8),
-            "free": np.empty(many, np.int64),
-            "corners": np.empty(many, np.int64),
-        }
-        return cls(**{name: typed.get(name, np.empty(shapes.get(name, n))) for name in cls._fields})
+        V, VG = np.empty((2, MAX_CORNERS, n_columns))
+        P, M = np.empty((2, MAX_CORNERS, MAX_CORNERS))
+        theta, change, prices = np.empty((3, MAX_CORNERS))
+        moving, bits = np.empty((2, MAX_CORNERS), np.int64)
+        return cls(V, np.empty((MAX_CORNERS, n_samples)), VG, P, M, theta, change, prices, moving, bits)
+
+
+CellRoom = tuple[Layout, FreeWork, PieceWork, CornerWork]
+
+
+def make_room(n_samples: int, n_columns: int) -> CellRoom:
+    """Room for the relaxation of one cell; one per thread."""
+    size = n_samples, n_columns
+    return Layout.of(n_columns), FreeWork.empty(*size), PieceWork.empty(*size), CornerWork.empty(*size)
 
 
 class Found(NamedTuple):
@@ -244,7 +302,8 @@ class Found(NamedTuple):
 
     def part(self, cells: slice) -> Found:
         """The lines of some of the cells."""
-        return Found(*(array[2 * cells.start : 2 * cells.stop] for array in self))
+        lines = slice(2 * cells.start, 2 * cells.stop)
+        return Found(self.points[lines], self.losses[lines], self.counts[lines])
 
 
 class ScaleRows(NamedTuple):
@@ -351,7 +410,8 @@ def pack_kinds(kind: Kinds) -> npt.NDArray[np.uint8]:
     """Two bits a sample, as in `Cells`."""
     padded = np.zeros((kind.size + 3) // 4 * 4, np.uint8)
     padded[: kind.size] = kind
-    return np.bitwise_or.reduce(padded.reshape(-1, 4) << np.array([0, 2, 4, 6], np.uint8), axis=1)
+    packed = np.bitwise_or.reduce(padded.reshape(-1, 4) << np.array([0, 2, 4, 6], np.uint8), axis=1)
+    return np.asarray(packed, np.uint8)
 
 
 def unpack_kinds(packed: npt.NDArray[np.uint8], n_samples: int) -> Kinds:

@@ -138,6 +138,7 @@ class ScaleSearch:
 
     def _search(self, budget: int) -> bool:
         """Go on with the present level up to a total of work. Returns False if there is no hope for it."""
+        assert self._rows is not None
         eps, reach = self._chart_sizes()
         status, line = search_nodes(
             tuple(self._rows),

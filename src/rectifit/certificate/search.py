@@ -4,8 +4,8 @@ The root is bounded by curvature transfer, after what single samples cost and a 
 signs are settled (branching.py). Without an intercept, as a rule, every sample has an interval then, and the
 root is closed there or split by signs.
 
-Where there are directions in which all samples are off, nothing holds the coefficients at first. Such a root is
-split in two ways, each of which covers all better solutions: into slabs, which have intervals, and then by
+Where there are directions in which all samples are off, nothing holds the coefficients at first. Such a root
+is split in two ways, each of which covers all better solutions: into slabs, which have intervals, and then by
 signs; and into cells of directions, which are bounded by common corner weights within a proved scale
 (cells.py). Slabs close first where the signal is high or there are many coefficients, cells where there are
 few. What is proved is the better of the two, and each uses what the other has proved. Which one goes on is
@@ -21,7 +21,7 @@ import numpy as np
 
 from rectifit._typing import Vector
 from rectifit.certificate.best_first import Control
-from rectifit.certificate.branching import SignSearch
+from rectifit.certificate.branching import N_SLABS, SignSearch
 from rectifit.certificate.cells import CellSearch
 from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import Kinds, Samples
@@ -33,8 +33,10 @@ __all__ = ["Search"]
 MAX_CELL_COLUMNS = 31
 # Coefficients from which on cells are a last resort, for their number grows with each by a factor of 2 to 3.
 MANY_COLUMNS = 14
-# The first piece of work on cells, in looks at all samples, and each next one as a share of all before.
+# The first pieces of work on cells, in looks at all samples: before the first slab, and after it if that stays
+# open; each next piece as a share of all before.
 FIRST_PIECE = 20_000
+SECOND_PIECE = 200_000
 PIECE_SHARE = 0.5
 # The part that is behind gets at least this share of the work of the other.
 LEAST_SHARE = 0.25
@@ -44,7 +46,7 @@ HALF = 0.5
 
 @dataclass
 class Part:
-    """One of the ways to split the root, and how its bound came along: work and bound before its last piece."""
+    """One of the ways to split the root, and its work and bound before its last piece."""
 
     search: SignSearch | CellSearch
     before: tuple[int, float] = field(default=(0, -np.inf))
@@ -76,7 +78,7 @@ class Search:
     memory_limit : int, optional
         Bytes that open nodes may take.
     budget : int, optional
-        Looks at all samples after which the search ends.
+        Looks at all samples after which the search ends. Slabs and cells, which need many, are not begun then.
     """
 
     def __init__(
@@ -90,7 +92,7 @@ class Search:
     ) -> None:
         self._samples, self._along, self._control, self._reach = samples, along, control, reach
         self._memory_limit, self._budget = memory_limit, budget
-        signs = SignSearch(samples, control, reach, HALF * memory_limit)
+        signs = SignSearch(samples, control, reach, HALF * memory_limit, budget)
         self._signs = Part(signs)
         self._parts = [self._signs]
 
@@ -123,6 +125,8 @@ class Search:
         root = self._signs.search
         assert isinstance(root, SignSearch)
         root.advance()
+        if root.has_slabs and self._budget < np.inf:
+            return False
         if self._reach is None and root.has_slabs and self._samples.Z.shape[1] <= MAX_CELL_COLUMNS:
             memory = int(HALF * self._memory_limit)
             cells = CellSearch(
@@ -136,8 +140,7 @@ class Search:
             self._parts.append(Part(cells))
         with workers(self._control.n_threads) as mapped:
             while not any(part.search.is_done for part in self._parts):
-                part = self._next()
-                end = max(FIRST_PIECE, int((1.0 + PIECE_SHARE) * part.work))
+                part, end = self._next()
                 part.before = part.work, part.search.lower_bound
                 while part.work < end and not part.search.is_done:
                     if self._control.is_over() or self.work >= self._budget:
@@ -147,14 +150,20 @@ class Search:
                     self._control.report()
         return any(part.search.is_closed for part in self._parts)
 
-    def _next(self) -> Part:
-        """The part that gets the next piece of work."""
+    def _next(self) -> tuple[Part, float]:
+        """The part that gets the next piece of work, and its work at the end of that."""
         if len(self._parts) == 1:
-            return self._signs
+            return self._signs, np.inf
         signs, cells = self._parts
-        first, second = (signs, cells) if self._samples.Z.shape[1] >= MANY_COLUMNS else (cells, signs)
-        if first.work == 0 or second.work < LEAST_SHARE * first.work:
-            return first if first.work == 0 else second
-        if first.work < LEAST_SHARE * second.work:
-            return first
-        return min(first, second, key=Part.expected)
+        assert isinstance(signs.search, SignSearch)
+        many = self._samples.Z.shape[1] >= MANY_COLUMNS
+        if cells.work < FIRST_PIECE and not many:
+            return cells, FIRST_PIECE
+        if signs.search.n_first_left > 0:
+            # The first slab, which holds the incumbent, shows what slabs are worth.
+            if many or signs.search.has_closed_first or cells.work >= SECOND_PIECE:
+                return signs, signs.work + 1
+            return (cells, SECOND_PIECE) if signs.search.n_first_left < N_SLABS else (signs, signs.work + 1)
+        slow, fast = sorted((signs, cells), key=lambda part: part.work)
+        part = min(signs, cells, key=Part.expected) if slow.work >= LEAST_SHARE * fast.work else slow
+        return part, (1.0 + PIECE_SHARE) * part.work

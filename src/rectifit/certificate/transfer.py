@@ -102,7 +102,8 @@ def first_transfer(region: Region) -> Vector:
 class Transfer:
     """The ascent for one set of data.
 
-    `seen` is called with points that may be better solutions, `spend` with how often all samples were looked at.
+    `seen` is called with points that may be better solutions, `spend` with how often all samples were looked
+    at.
     """
 
     samples: Samples

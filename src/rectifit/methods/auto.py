@@ -45,7 +45,7 @@ ELITE_SIZE = 8
 # Generations without a better solution that end the search.
 PATIENCE = 4
 # How often a bound may look at all samples.
-BOUND_LOOKS = 5_000
+BOUND_LOOKS = 6_000
 
 
 @dataclass(frozen=True)

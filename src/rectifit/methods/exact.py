@@ -22,8 +22,8 @@ __all__ = ["Exact"]
 class Exact:
     """Branch and bound down to a gap of search.target_gap, 1e-4 if there is none.
 
-    With a box, the bound is for coefficients up to this size on the standardised scale. Open nodes take no more
-    memory than memory_limit, in bytes.
+    With a box, the bound is for coefficients up to this size on the standardised scale. Open nodes take no
+    more memory than memory_limit, in bytes.
     """
 
     box: float | None = None
