@@ -9,6 +9,7 @@ from brute import least_in_space, least_objective, random_problem
 from peers import prove_by_scip
 
 from rectifit import Problem, certify, routing, solve
+from rectifit.certificate import driver
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.box import Box
 from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
@@ -397,3 +398,14 @@ def test_nothing_to_prove():
     only_zeros = certify([[0.0], [0.0]], [1.0, 2.0], fit_intercept=False)
     assert only_zeros.status == "optimal"
     assert only_zeros.objective == 5.0
+
+
+def test_what_is_proved_does_not_depend_on_when_it_is_shown(monkeypatch):
+    """A better solution is found at the root, after a bound that is above the cutoff it leads to."""
+    X, y, *_ = make_relu(100, 5, noise=0.5, random_state=3)
+    fit = solve(X, y, "gd", fit_intercept=False)
+    bounds = []
+    for seconds in (0.0, np.inf):
+        monkeypatch.setattr(driver, "REPORT_SECONDS", seconds)
+        bounds.append(certify(X, y, fit, fit_intercept=False).lower_bound)
+    assert bounds[0] == bounds[1]

@@ -77,7 +77,7 @@ class Steps(BestFirst[Node]):
         self.cutoffs = []
         self._push([Node(0.0) for _ in range(n_nodes)])
 
-    def _expand(self, node):
+    def _expand(self, _):
         self.cutoffs.append(self.cutoff)
         self.offer(np.zeros(1))
         return []

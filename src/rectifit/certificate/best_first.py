@@ -129,12 +129,15 @@ class BestFirst(ABC, Generic[AnyNode]):
     def advance(self, mapped: Callable[..., Iterator[Any]] = map, most: int = ROUND_NODES) -> None:
         """Expand the nodes of one round."""
         self._take(most)
-        # All of them before any point is offered, which may lower the cutoff.
-        for parts, points in list(mapped(self._expand_apart, self._taken)):
+        results = list(mapped(self._expand_apart, self._taken))
+        for parts, _ in results:
             self._push(parts)
+        self._done()
+        # What is proved is reported before points are offered, which may lower the cutoff.
+        self.control.report()
+        for _, points in results:
             for point in points:
                 self.control.offer(point)
-        self._done()
 
     def offer(self, b: Vector) -> None:
         """Keep a point that was met while a node is expanded until the round ends."""

@@ -5,9 +5,9 @@ space is a sphere. It is covered by the 2q pyramids
 
     { b : sigma b_j = s >= 0,   low_k s <= b_k <= high_k s },      low = -1, high = 1 at first,
 
-in coordinates where all rows together have the Gram matrix 1 and the incumbent lies on an axis. In such a
-cell u_i lies between r_i s and R_i s (interval arithmetic). A sample with r_i >= 0 is ON, one with R_i <= 0
-is OFF and costs y_i^2. Let K = ridge + sum z z' and l = sum y z over ON.
+in coordinates where all rows and the ridge together have the Gram matrix 1 and the incumbent lies on an
+axis. In such a cell u_i lies between r_i s and R_i s (interval arithmetic). A sample with r_i >= 0 is ON, one
+with R_i <= 0 is OFF and costs y_i^2. Let K = ridge + sum z z' and l = sum y z over ON.
 
 Common corner weights. Every b of the cell is a combination sum theta_j v_j of its corners at s = 1 with
 weights theta >= 0, the same for all samples, so max(0, u_i) <= sum_j theta_j max(0, z_i'v_j). As a bound that
