@@ -166,7 +166,7 @@ def _type_of(hint: Any) -> Any:
         return SCALARS[hint]
     if get_origin(hint) is Annotated:
         array, n_dimensions = get_args(hint)
-        # NDArray[float64] is an alias with one argument, or ndarray[shape, dtype[float64]], by numpy's version.
+        # By numpy's version NDArray[float64] has one argument, or is ndarray[shape, dtype[float64]].
         *_, dtype = get_args(array)
         dtype = get_args(dtype)[0] if get_args(dtype) else dtype
         return numba.types.Array(numba.from_dtype(np.dtype(dtype)), n_dimensions, "C")

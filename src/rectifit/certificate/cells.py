@@ -97,6 +97,8 @@ SCALE_SHARE = 0.5
 # Cells that the search in a face may take at first, and later as a share of those of the search around it.
 MIN_FACE_CELLS = 2000
 FACE_SHARE = 0.5
+# The open cells of a face take at most one part in so many of the memory.
+FACE_MEMORY = 10
 
 
 class CellPool:
@@ -159,6 +161,7 @@ class CellSearch:
         self._proved, self._leaves, self.least_found = proved, np.inf, np.inf
         self._squares = float(samples.y @ samples.y)
         n, q = samples.Z.shape
+        self.memory_limit = memory_limit
         self._pool = CellPool(n, q, memory_limit)
         # Open cells: least bound first, and those that are finished first because the memory is full.
         self._queue: list[tuple[float, int]] = []
@@ -343,7 +346,7 @@ class Face:
             promising=lambda: around.control.promising() - self.outside,
         )
         along = np.asarray(np.linalg.lstsq(inner.Z, np.maximum(y, 0.0), rcond=None)[0], np.float64)
-        self.search = CellSearch(inner, along, control)
+        self.search = CellSearch(inner, along, control, memory_limit=around.memory_limit // FACE_MEMORY)
 
     @property
     def is_hopeless(self) -> bool:

@@ -77,7 +77,7 @@ class Search:
     memory_limit : int, optional
         Bytes that open nodes may take.
     budget : int, optional
-        Looks at all samples after which the search ends. Slabs and cells, which need many, are not begun then.
+        Looks at all samples after which the search ends. Slabs and cells, which need many, are not begun.
     """
 
     def __init__(
