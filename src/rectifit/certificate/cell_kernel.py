@@ -161,12 +161,12 @@ def gather_pieces(samples, kind, b, scale, axis, sign, free, pieces):
     """Rows of the pieces in u: (u - y)_+^2 of FREE samples where it is likely to count, all of CONVEX ones.
 
     Their slope is 0 left of a kink and 2 (u - y) right of a ramp. The last row, with its kink at `scale`, is
-    the penalty beyond the largest scale. Returns how many there are, and the sum of y^2 of CONVEX samples.
+    the penalty beyond the largest scale. Returns how many there are.
     """
     Zt, y = samples.Zt, samples.y
     index, centre = free.chosen, free.centre
     q, n = Zt.shape
-    count, squares = 0, 0.0
+    count = 0
     for i in range(n):
         centre[i] = 0.0
     for k in range(q):
@@ -180,7 +180,6 @@ def gather_pieces(samples, kind, b, scale, axis, sign, free, pieces):
                 pieces.kinks[count] = pieces.outcomes[count] = y[i]
                 count += 1
         elif kind[i] == CONVEX:
-            squares += y[i] * y[i]
             index[count] = i
             pieces.kinks[count], pieces.outcomes[count] = 0.0, y[i]
             count += 1
@@ -194,7 +193,7 @@ def gather_pieces(samples, kind, b, scale, axis, sign, free, pieces):
     pieces.Z[axis, count] = root * sign
     pieces.kinks[count] = pieces.outcomes[count] = root * scale
     pieces.u[count] = root * sign * b[axis]
-    return count + 1, squares
+    return count + 1
 
 
 @inner
@@ -915,7 +914,7 @@ def bound_cell(
         for i in range(n):
             length += max(free.centre[i], 0.0) * free.centre[i]
         hope = explained / math.sqrt(length) if length > 0.0 else np.inf
-        n_pieces, _ = gather_pieces(samples, kind, b, limit, axis, sign, free, pieces)
+        n_pieces = gather_pieces(samples, kind, b, limit, axis, sign, free, pieces)
         place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners)
         found_S = -np.inf
         found_delta = 0.0
