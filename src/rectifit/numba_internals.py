@@ -89,27 +89,26 @@ def remembered_types() -> Iterator[None]:
     """Resolve each call of a built-in function with numbers and arrays once, while code is compiled."""
     known: dict[Any, Any] = {}
     context = cpu_target.typing_context
-    resolve = getattr(context, "resolve_function_type", None)
+    resolve = getattr(type(context), "resolve_function_type", None)
 
     def look_up(function: Any, arguments: Any, keywords: Any) -> Any:
         assert resolve is not None
         is_plain = isinstance(function, types.Function) and all(isinstance(a, PLAIN) for a in arguments)
         if keywords or not is_plain:
-            return resolve(function, arguments, keywords)
+            return resolve(context, function, arguments, keywords)
         found = known.get((function, arguments))
         if found is None:
-            found = known[function, arguments] = resolve(function, arguments, keywords)
+            found = known[function, arguments] = resolve(context, function, arguments, keywords)
         return found
 
+    # One thread compiles at a time, and waits here for the others.
     with global_compiler_lock:
-        if resolve is None:
-            yield
-            return
-        context.resolve_function_type = look_up
+        if resolve is not None:
+            context.resolve_function_type = look_up
         try:
             yield
         finally:
-            del context.resolve_function_type
+            vars(context).pop("resolve_function_type", None)
 
 
 _PLACES = CompileResultCacheImpl._locator_classes

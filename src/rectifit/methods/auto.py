@@ -10,7 +10,7 @@ one sample. How many starts and generations there are depends on the size of the
 
 With very few positive samples there are so few active sets that all are minimised, which settles the matter.
 
-Where little of the data is left unexplained, a proof often costs next to nothing: the search for one is begun,
+Where little of the data is left unexplained, a proof often costs next to nothing: the search for one begins,
 and ends after so many looks at all samples.
 
 The best sorting solution is in the first generation, so the result is never worse than sorting+iterative. On
