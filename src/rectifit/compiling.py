@@ -27,7 +27,7 @@ import numpy as np
 from llvmlite import binding
 from numba.extending import register_jitable
 
-from rectifit.numba_internals import HELPER_PIPELINE, KernelCache
+from rectifit.numba_internals import HELPER_PIPELINE, KernelCache, remembered_types
 
 __all__ = ["SOURCES", "Kernel", "all_kernels", "compiled", "inner", "kernel_of", "shared"]
 
@@ -91,7 +91,8 @@ class Kernel(NamedTuple):
         was_enabled = gc.isenabled()
         gc.disable()
         try:
-            self.function.compile(self.types)
+            with remembered_types():
+                self.function.compile(self.types)
         finally:
             if was_enabled:
                 gc.enable()

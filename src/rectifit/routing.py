@@ -32,6 +32,7 @@ __all__ = [
     "Effort",
     "accelerator_of",
     "can_bound_cheaply",
+    "is_bounded",
     "is_held_elsewhere",
     "is_planar",
     "is_small",

@@ -140,8 +140,11 @@ class BestFirst(ABC, Generic[AnyNode]):
                 self.control.offer(point)
 
     def offer(self, b: Vector) -> None:
-        """Keep a point that was met while a node is expanded until the round ends."""
-        self._thread.points.append(b)
+        """Offer a point that was met: at once in a round of one node, otherwise when the round ends."""
+        if len(self._taken) == 1:
+            self.control.offer(b)
+        else:
+            self._thread.points.append(b)
 
     def spend(self, looks: int) -> None:
         """Count work: how often all samples were looked at."""

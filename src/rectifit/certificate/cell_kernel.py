@@ -161,12 +161,12 @@ def gather_pieces(samples, kind, b, scale, axis, sign, free, pieces):
     """Rows of the pieces in u: (u - y)_+^2 of FREE samples where it is likely to count, all of CONVEX ones.
 
     Their slope is 0 left of a kink and 2 (u - y) right of a ramp. The last row, with its kink at `scale`, is
-    the penalty beyond the largest scale. Returns how many there are, and the sum of y^2 of CONVEX samples.
+    the penalty beyond the largest scale. Returns how many there are.
     """
     Zt, y = samples.Zt, samples.y
     index, centre = free.chosen, free.centre
     q, n = Zt.shape
-    count, squares = 0, 0.0
+    count = 0
     for i in range(n):
         centre[i] = 0.0
     for k in range(q):
@@ -180,7 +180,6 @@ def gather_pieces(samples, kind, b, scale, axis, sign, free, pieces):
                 pieces.kinks[count] = pieces.outcomes[count] = y[i]
                 count += 1
         elif kind[i] == CONVEX:
-            squares += y[i] * y[i]
             index[count] = i
             pieces.kinks[count], pieces.outcomes[count] = 0.0, y[i]
             count += 1
@@ -194,7 +193,7 @@ def gather_pieces(samples, kind, b, scale, axis, sign, free, pieces):
     pieces.Z[axis, count] = root * sign
     pieces.kinks[count] = pieces.outcomes[count] = root * scale
     pieces.u[count] = root * sign * b[axis]
-    return count + 1, squares
+    return count + 1
 
 
 @inner
@@ -401,15 +400,17 @@ def optimise(
 
     F is the relaxation (see cells.py). The tilt leaves the prices of corners in use about `tilt` above zero,
     so that small errors do no harm. b, m, u, states, P and G fit the weights before and after; slopes are
-    those at the end. Returns the number of steps.
+    those at the end. Returns the number of steps, the tilt and S there.
     """
     V, H, theta, P, M = corners.V, corners.H, corners.theta, corners.P, corners.M
     moving, change, prices = corners.moving, corners.change, corners.prices
     q = b.shape[0]
-    db, VG, tilt = np.empty(q), corners.VG, 0.0
-    for count in range(MAX_NEWTON):
+    db, VG = np.empty(q), corners.VG
+    count = 0
+    while True:
         take_slopes(n_free, n_pieces, K, linear, b, slope, free, pieces)
-        value = dual_value(n_free, n_pieces, constant, K, b, free, pieces)
+        S = dual_value(n_free, n_pieces, constant, K, b, free, pieces)
+        value = S
         scale = worst = slack = 0.0
         for e in range(n_corners):
             s = 0.0
@@ -426,8 +427,8 @@ def optimise(
             prices[e] -= tilt
             worst = min(worst, prices[e])
             slack += abs(theta[e] * prices[e])
-        if slack <= enough and -worst * scale <= enough:
-            return count, tilt
+        if count == MAX_NEWTON or (slack <= enough and -worst * scale <= enough):
+            return count, tilt, S
         size = 0
         for e in range(n_corners):
             if theta[e] > 0.0 or prices[e] < 0.0:
@@ -463,7 +464,7 @@ def optimise(
                 break
             size = kept
         if size == 0:
-            return count, tilt
+            return count, tilt, S
         # The way to max(0, theta + change) if that leads down enough, otherwise as far as the first zero.
         whole = down = 0.0
         for a in range(size):
@@ -507,20 +508,19 @@ def optimise(
         # A step that overshoots by a little is taken; otherwise the zero of the slope is bracketed, by false
         # position that halves the weight of an end that stays.
         t, before = reach, 0.5 * (down if bent else whole)
-        rise = slope_along(n_free, n_pieces, t, level, quadratic, free, pieces)
-        least, most, lower, upper = 0.0, reach, before, rise
-        if rise > -OVERSHOOT * before:
-            for _ in range(MAX_LINE_STEPS):
+        least, most, lower, upper = 0.0, reach, 2.0 * before, 0.0
+        for line_step in range(MAX_LINE_STEPS + 1):
+            if line_step > 0:
                 t = least + (most - least) * min(max(lower / (lower - upper), MIN_SHARE), 1.0 - MIN_SHARE)
-                rise = slope_along(n_free, n_pieces, t, level, quadratic, free, pieces)
-                if abs(rise) <= -OVERSHOOT * before:
-                    break
-                if rise > 0.0:
-                    most, upper, lower = t, rise, 0.5 * lower
-                else:
-                    least, lower, upper = t, rise, 0.5 * upper
+            rise = slope_along(n_free, n_pieces, t, level, quadratic, free, pieces)
+            if rise <= -OVERSHOOT * before and (line_step == 0 or rise >= OVERSHOOT * before):
+                break
+            if rise > 0.0:
+                most, upper, lower = t, rise, 0.5 * lower
+            else:
+                least, lower, upper = t, rise, 0.5 * upper
         if not t > 0.0:
-            return count, tilt
+            return count, tilt, S
         for a in range(size):
             e = moving[a]
             x = theta[e] + t * change[a]
@@ -533,8 +533,7 @@ def optimise(
             pieces.u[i] += t * pieces.du[i]
         move_free(n_corners, n_free, free, corners)
         move_pieces(n_pieces, G, pieces)
-    take_slopes(n_free, n_pieces, K, linear, b, slope, free, pieces)
-    return MAX_NEWTON, tilt
+        count += 1
 
 
 @inner
@@ -547,6 +546,7 @@ def price(n_free, cell, layout, slope, free):
     """
     axis, sign, low, high = cell
     ZF, mu, prices, first, second = free.Z, free.mu, layout.prices, layout.first, layout.second
+    chosen, product = free.chosen, layout.product
     q = ZF.shape[0]
     n_first, n_listed = layout.n_first[0], layout.n_listed[0]
     base = sign * slope[axis]
@@ -583,7 +583,7 @@ def price(n_free, cell, layout, slope, free):
         count = 0
         while i < n_free and count < BLOCK:
             if mu[i] > 0.0:
-                free.chosen[count] = i
+                chosen[count] = i
                 count += 1
             i += 1
         for c in range(count):
@@ -597,23 +597,23 @@ def price(n_free, cell, layout, slope, free):
                 x = 0.5 * (low[k] + high[k])
             most = max(abs(low[k]), abs(high[k]))
             for c in range(count):
-                z = mu[free.chosen[c]] * ZF[k, free.chosen[c]]
+                z = mu[chosen[c]] * ZF[k, chosen[c]]
                 first[0, c] += x * z
                 size += most * abs(z)
         for a in range(n_listed):
             k = layout.order[a]
             width = high[k] - low[k]
             for c in range(count):
-                layout.product[c] = width * mu[free.chosen[c]] * ZF[k, free.chosen[c]]
+                product[c] = width * mu[chosen[c]] * ZF[k, chosen[c]]
             if a < n_first:
                 for e in range(1 << a):
                     for c in range(count):
-                        first[e + (1 << a), c] = first[e, c] + layout.product[c]
+                        first[e + (1 << a), c] = first[e, c] + product[c]
             else:
                 half = 1 << (a - n_first)
                 for e in range(half):
                     for c in range(count):
-                        second[e + half, c] = second[e, c] + layout.product[c]
+                        second[e + half, c] = second[e, c] + product[c]
         for e in range(1 << (n_listed - n_first)):
             for d in range(1 << n_first):
                 s = 0.0
@@ -857,6 +857,7 @@ def bound_cell(
     seen, K0, linear0, squares0 = before
     cutoff, explained, known_limit, best, effort = limits
     n, q = samples.Z.shape
+    y, centre, rest, theta, bits = samples.y, free.centre, free.rest, corners.theta, corners.bits
     K, G, L = np.empty((q, q)), np.empty((q, q)), np.empty((q, q))
     linear, b, slope, weights = np.empty(q), np.zeros(q), np.empty(q), np.empty(q)
     at, rho = np.empty(q), np.zeros(q)
@@ -867,7 +868,7 @@ def bound_cell(
         off = 0.0
         for i in range(n):
             if kind[i] == OFF or kind[i] == CONVEX:
-                off += samples.y[i] * samples.y[i]
+                off += y[i] * y[i]
         best = max(best, off * (1.0 - SUM_TOL))
         if best >= cutoff:
             return CLOSED, best, 0, -1
@@ -881,31 +882,31 @@ def bound_cell(
         list_coordinates(cell, weights, layout)
         if layout.has_rest:
             for i in range(n_free):
-                free.rest[i] = 0.0
+                rest[i] = 0.0
             for k in range(q):
                 if k != axis and not layout.listed[k]:
                     for i in range(n_free):
-                        free.rest[i] += 0.5 * (high[k] - low[k]) * abs(free.Z[k, i])
+                        rest[i] += 0.5 * (high[k] - low[k]) * abs(free.Z[k, i])
         if n_corners == 0:
             # Both ends of a diagonal, as far out as the best multiple of the centre.
             product, length = 0.0, 0.0
             for i in range(n):
-                u = max(free.centre[i], 0.0)
-                product += u * samples.y[i]
+                u = max(centre[i], 0.0)
+                product += u * y[i]
                 length += u * u
             scale = max(product / length, MIN_WIDTH) if length > 0.0 else MIN_WIDTH
             n_corners = 2
-            corners.bits[0] = corners.bits[1] = 0
+            bits[0] = bits[1] = 0
             for k in range(q):
                 if k != axis:
-                    corners.bits[1] |= 1 << k
-            corners.theta[0] = corners.theta[1] = 0.5 * scale
+                    bits[1] |= 1 << k
+            theta[0] = theta[1] = 0.5 * scale
         for e in range(n_corners):
-            make_corner(n_free, e, corners.bits[e], cell, layout, free, corners)
+            make_corner(n_free, e, bits[e], cell, layout, free, corners)
         for j in range(q):
             b[j] = 0.0
             for e in range(n_corners):
-                b[j] += corners.theta[e] * corners.V[e, j]
+                b[j] += theta[e] * corners.V[e, j]
         limit, is_limit = known_limit, known_limit < np.inf
         if not is_limit:
             limit = GUIDING_SCALE * explained
@@ -913,14 +914,17 @@ def bound_cell(
         # No limit of the scale in this cell is below this.
         length = 0.0
         for i in range(n):
-            length += max(free.centre[i], 0.0) * free.centre[i]
+            length += max(centre[i], 0.0) * centre[i]
         hope = explained / math.sqrt(length) if length > 0.0 else np.inf
-        n_pieces, _ = gather_pieces(samples, kind, b, limit, axis, sign, free, pieces)
-        place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners)
+        n_pieces = gather_pieces(samples, kind, b, limit, axis, sign, free, pieces)
+        is_placed = False
         found_S = -np.inf
         found_delta = 0.0
         for pricing in range(MAX_PRICINGS):
-            steps, tilt = optimise(
+            if not is_placed:
+                place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners)
+                is_placed = True
+            steps, tilt, S = optimise(
                 n_corners,
                 n_free,
                 n_pieces,
@@ -937,7 +941,6 @@ def bound_cell(
                 corners,
             )
             found.counts[line, 0] += steps
-            S = dual_value(n_free, n_pieces, constant, K, b, free, pieces)
             s = sign * b[axis]
             runs_away = pieces.nu[n_pieces - 1] > 0.0 and not is_limit
             if not tried_length and cutoff > S and (runs_away or s > hope):
@@ -950,8 +953,8 @@ def bound_cell(
                     pieces.kinks[i] = pieces.outcomes[i] = root * limit
                     if s > limit:
                         for e in range(n_corners):
-                            corners.theta[e] *= limit / s
-                    place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners)
+                            theta[e] *= limit / s
+                    is_placed = False
                     continue
             if runs_away and not is_limit:
                 break
@@ -989,8 +992,8 @@ def bound_cell(
                 break
         kept = 0
         for e in range(n_corners):
-            if corners.theta[e] > 0.0:
-                corners.bits[kept], corners.theta[kept] = corners.bits[e], corners.theta[e]
+            if theta[e] > 0.0:
+                bits[kept], theta[kept] = bits[e], theta[e]
                 kept += 1
         n_corners = kept
         if found_S == -np.inf:
@@ -1022,7 +1025,7 @@ def bound_cell(
         u = 0.0
         for j in range(q):
             u += samples.Z[i, j] * b[j]
-        u = max(u, 0.0) - samples.y[i]
+        u = max(u, 0.0) - y[i]
         loss += u * u
     found.losses[line] = loss
     for j in range(q):
