@@ -70,6 +70,8 @@ CHART_TURNS = 6
 CHART_LEVEL = 1 / 100
 # The first half-space to be tried to cut off a face, the factor from one to the next, and the least.
 CUT_LIMITS = (0.5, 0.7, 1e-3)
+# Growth of the work allowed for until faces that could not be closed are tried again.
+RETRY_FACTOR = 2
 # Samples that may be on by choice at the same time, and points that are remembered.
 MAX_ON = 255
 MAX_POINTS = 512
@@ -89,11 +91,13 @@ class ScaleSearch:
         self.cutoff = cutoff
         self.proved = 0.0
         self._close_face = close_face
-        self._faces: dict[bytes, bool] = {}
+        self._refused: dict[bytes, Mask] = {}
         self._flats: list[Mask] = []
+        self._cuts: set[int] = set()
         self._level = 0
         self._is_open = False
         self._is_over = False
+        self._next_try = 0
         y = samples.y
         n, q = samples.Z.shape
         mass = np.square(np.maximum(y, 0.0))
@@ -123,17 +127,25 @@ class ScaleSearch:
     def lower_cutoff(self, cutoff: float) -> None:
         """Search for what is better than this from now on; what was proved holds all the more."""
         if cutoff < self.cutoff:
-            self.cutoff, self._is_over = cutoff, False
-            self._faces = {key: is_closed for key, is_closed in self._faces.items() if is_closed}
+            self.cutoff, self._is_over, self._next_try = cutoff, False, 0
 
     def advance(self, work: int) -> bool:
-        """Do about so much work more. Returns whether nothing is left to try."""
+        """Do about so much work more. Returns whether nothing is left to try for now.
+
+        Where faces are open that have to be closed first, they are tried again when the sum of work that was
+        allowed for has doubled.
+        """
         budget = self.work + work
+        if self._is_over and self._refused and budget >= self._next_try:
+            self._is_over = not self._retry()
+            self._next_try = RETRY_FACTOR * budget
         while not self._is_over and self.work < budget:
             if self._is_open:
                 self._is_over = not self._search(budget)
             else:
                 self._is_over = self._level == len(LEVELS) or not self._open_level(LEVELS[self._level])
+            if self._is_over:
+                self._next_try = RETRY_FACTOR * budget
         return self._is_over
 
     def _search(self, budget: int) -> bool:
@@ -166,13 +178,26 @@ class ScaleSearch:
         if self._tau == 0.0:
             return False
         self._is_open = True
+        self._rows.n_cuts[0] = 0
+        self._cuts = set()
+        self._begin()
+        return True
+
+    def _begin(self) -> None:
+        """Cut off what can be, and begin with the set of all directions that are left.
+
+        A face is a polytope, and larger flats belong to its own faces. There the half-space of the whole is
+        not strict: it can be had only where those are cut off before.
+        """
         for array in (self._nodes.on, self._nodes.off, self._nodes.chosen_off, self._nodes.points):
             array[0] = 0
         self._nodes.height[0] = 1
-        self._rows.n_cuts[0] = 0
-        for nogood in range(len(self._flats)):
-            self._cut_off(nogood)
-        return True
+        order = sorted(range(len(self._flats)), key=lambda e: -int(self._flats[e].sum()))
+        is_new = True
+        while is_new:
+            new = {e for e in order if e not in self._cuts and self._cut_off(e)}
+            self._cuts |= new
+            is_new = bool(new)
 
     def _choose_chart(self) -> ScaleRows:
         """Find t with a large tau: it is turned towards the directions with the least t'd."""
@@ -224,52 +249,69 @@ class ScaleSearch:
         """Whether the search may go on after a point whose samples, on or nearly so, weigh enough.
 
         If they span a face that is closed, it is a nogood from now on. Otherwise the search is without hope
-        if those that are clearly on weigh enough.
+        if none is clearly on, for all of them may be on or off nearby, or if those that are weigh enough and
+        agree with all nogoods.
         """
         on, weakly_on = (
             _unpack(bits[line], self._n_positive) for bits in (self._points.on, self._points.weakly_on)
         )
         positive = self._order[: self._n_positive]
         inside = _flat(self.samples.Z, positive[weakly_on])
-        if inside is not None:
-            nogood = _pack(~inside[positive])
-            if not (self._nogoods == nogood).all(axis=1).any() and self._is_closed(inside):
-                self._nogoods = np.vstack([self._nogoods, nogood])
-                self._flats.append(inside[self._order])
-                self._cut_off(len(self._flats) - 1)
-                return True
-        return float(self._mass[on].sum()) < self._need
+        if inside is not None and self._can_close(inside):
+            self._begin()
+            return True
+        if float(self._mass[on].sum()) < self._need:
+            return bool(on.any())
+        return bool(((self._nogoods & _pack(on)) == 0).all(axis=1).any())
 
-    def _cut_off(self, nogood: int) -> None:
+    def _retry(self) -> bool:
+        """Ask again for the faces that could not be closed. Returns whether one of them can be now."""
+        is_any = False
+        for inside in list(self._refused.values()):
+            is_any |= self._can_close(inside, again=True)
+        if is_any and self._is_open:
+            self._begin()
+        return is_any
+
+    def _can_close(self, inside: Mask, *, again: bool = False) -> bool:
+        """Whether the face of these samples holds nothing below the cutoff: then its nogood is noted."""
+        key = np.packbits(inside).tobytes()
+        if self._close_face is None or (key in self._refused and not again):
+            return False
+        nogood = _pack(~inside[self._order[: self._n_positive]])
+        if (self._nogoods == nogood).all(axis=1).any():
+            return False
+        kind = first_kinds(self.samples.y)
+        kind[~inside] = OFF
+        if not self._close_face(kind):
+            self._refused[key] = inside
+            return False
+        self._refused.pop(key, None)
+        self._nogoods = np.vstack([self._nogoods, nogood])
+        self._flats.append(inside[self._order])
+        return True
+
+    def _cut_off(self, nogood: int) -> bool:
         """Cut a face off by a half-space in which all directions lie with a sample of its nogood on.
 
         In the face all samples of the flat have u = 0; elsewhere the sum of all -u is positive, mostly.
         """
         rows, inside = self._rows, self._flats[nogood]
         if rows is None or rows.n_cuts[0] == MAX_CUTS:
-            return
+            return False
         cut = inside.size + int(rows.n_cuts[0])
         h = -np.append(rows.X[: inside.size][inside].sum(axis=0), rows.offset[: inside.size][inside].sum())
         h /= max(float(np.linalg.norm(h)), GRAM_RANK_TOL)
         rows.X[cut], rows.Xt[:, cut], rows.offset[cut] = h[:-1], h[:-1], h[-1]
         eps, reach = self._chart_sizes()
-        if find_cut(tuple(rows), eps, reach, self._nogoods[nogood], CUT_LIMITS, tuple(self._work)):
+        is_cut = find_cut(tuple(rows), eps, reach, self._nogoods[nogood], CUT_LIMITS, tuple(self._work))
+        if is_cut:
             self._points.n_met[0] = 0
+        return is_cut
 
     def _chart_sizes(self) -> tuple[float, float]:
         """eps of the present level where t'd = 1, and a bound of the length of a there."""
         return LEVELS[self._level] / self._tau, math.sqrt(self.samples.Z.shape[1]) / self._tau
-
-    def _is_closed(self, inside: Mask) -> bool:
-        """Whether the face of these samples holds nothing below the cutoff."""
-        if self._close_face is None:
-            return False
-        key = np.packbits(inside).tobytes()
-        if key not in self._faces:
-            kind = first_kinds(self.samples.y)
-            kind[~inside] = OFF
-            self._faces[key] = self._close_face(kind)
-        return self._faces[key]
 
 
 def _flat(Z: np.ndarray, on: npt.NDArray[np.intp]) -> Mask | None:

@@ -302,7 +302,7 @@ def is_disjoint(bits, others):
 def keep_point(rows, eps, need, nogoods, points, work):
     """Remember the point of the last problem. Returns its line if its samples weigh enough for a better one.
 
-    Where a nogood has no sample that is on, they do not matter, and the line is -1 as well.
+    Where a nogood has no sample that is on or nearly so, they do not matter, and the line is -1 as well.
     """
     line = points.n_met[0] % len(points.points)
     points.n_met[0] += 1
@@ -321,7 +321,7 @@ def keep_point(rows, eps, need, nogoods, points, work):
     if total < need:
         return -1
     for e in range(len(nogoods)):
-        if is_disjoint(nogoods[e], points.on[line]):
+        if is_disjoint(nogoods[e], points.weakly_on[line]):
             return -1
     return line
 
