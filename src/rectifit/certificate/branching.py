@@ -77,7 +77,7 @@ SLAB_UNIT = 0.5
 # The room below the cutoff is taken to be no smaller than this share of the cutoff, and than this.
 MIN_ROOM_SHARE = 1e-6
 MIN_ROOM = 1e-15
-# How often all samples are looked at for a minimum, with up to so many coefficients, and for a row that is tilted.
+# Looks at all samples: for a minimum, with up to so many coefficients, and for a row that is tilted.
 MINIMUM_LOOKS = 8
 COLUMNS_PER_LOOK = 12
 TILT_LOOKS = 8

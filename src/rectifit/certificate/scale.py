@@ -307,7 +307,7 @@ class ScaleSearch:
         is_cut = find_cut(tuple(rows), eps, reach, self._nogoods[nogood], CUT_LIMITS, tuple(self._work))
         if is_cut:
             self._points.n_met[0] = 0
-        return is_cut
+        return bool(is_cut)
 
     def _chart_sizes(self) -> tuple[float, float]:
         """eps of the present level where t'd = 1, and a bound of the length of a there."""
