@@ -113,8 +113,8 @@ class SignSearch(BestFirst[Signs]):
     ) -> None:
         super().__init__(samples.y, control, memory_limit)
         self._budget = budget
-        # Whether the first slab was closed as it was.
-        self.has_closed_first = False
+        # Work up to the end of the first slab, if that was closed as it was.
+        self.work_of_first = np.inf
         self.given = samples
         self._use(samples)
         none = np.full(samples.y.size, np.inf) if reach is None else reach
@@ -304,7 +304,8 @@ class SignSearch(BestFirst[Signs]):
             return self._split_root(node)
         is_kept = bool(self._tightened(node)) if node.is_new else self._bound_again(node)
         if not is_kept or node.bound >= self.cutoff:
-            self.has_closed_first |= self.n_nodes == 1
+            if self.n_nodes == 1:
+                self.work_of_first = self.work + self.looks_at_node
             return []
         self.offer(node.start.b)
         parts = self._split_slab(node)

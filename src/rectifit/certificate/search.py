@@ -38,7 +38,7 @@ MANY_COLUMNS = 14
 FIRST_PIECE = 20_000
 PIECE_SHARE = 0.5
 # The part that is behind gets at least this share of the work of the other.
-LEAST_SHARE = 0.25
+LEAST_SHARE = 0.5
 # Of the memory, the share of each part while there are two.
 HALF = 0.5
 
@@ -94,6 +94,8 @@ class Search:
         signs = SignSearch(samples, control, reach, HALF * memory_limit, budget)
         self._signs = Part(signs)
         self._parts = [self._signs]
+        # Work on cells before the first slab.
+        self._first_work = 0
 
     @property
     def lower_bound(self) -> float:
@@ -159,10 +161,11 @@ class Search:
         if cells.work < FIRST_PIECE and not many:
             return cells, FIRST_PIECE
         if signs.search.n_first_left == N_SLABS:
+            self._first_work = cells.work
             return signs, signs.work + 1
         if signs.search.n_first_left > 0:
             # The first slab, which holds the incumbent, shows what slabs are worth.
-            preferred = signs if many or signs.search.has_closed_first else cells
+            preferred = signs if many or signs.search.work_of_first <= self._first_work else cells
         else:
             preferred = min(signs, cells, key=Part.expected)
         other = cells if preferred is signs else signs
