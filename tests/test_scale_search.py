@@ -242,7 +242,7 @@ def with_dummies(seed):
     reduced = reduce_rows(Problem.from_data(X, y, sample_weight=None, fit_intercept=True, alpha=0.0))
     along = reduced.from_coefficients(solution.beta, solution.intercept)
     cutoff = reduced.value(solution.objective)
-    return CellSearch(reduced.samples, along, Control(lambda: cutoff, lambda b: None))
+    return CellSearch(reduced.samples, along, Control(lambda: cutoff, lambda _: None))
 
 
 @pytest.mark.parametrize("seed", range(6))
