@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from brute import least_objective
 
-from rectifit import Problem
+from rectifit import Problem, solve
+from rectifit.certificate.best_first import Control
+from rectifit.certificate.cells import CellSearch
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.records import OFF, ScaleRows, ScaleWork
 from rectifit.certificate.scale import LEVELS, ScaleSearch, _pack, _unpack
@@ -228,6 +230,54 @@ def test_faces_are_needed_and_help():
         search.advance(ENOUGH)
         n_helped += search.proved > alone.proved
     assert n_helped >= 5
+
+
+def with_dummies(seed):
+    """Much noise and three dummies: faces of several dimensions lie in each other."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(150, 2)), rng.random((150, 3)) < [0.15, 0.1, 0.1]])
+    y = np.maximum(X @ [0.5, -0.3, 0.3, -0.3, 0.2] - 0.3, 0.0) + rng.normal(size=150)
+    y = np.maximum(y, 0.0)
+    solution = solve(X, y)
+    reduced = reduce_rows(Problem.from_data(X, y, sample_weight=None, fit_intercept=True, alpha=0.0))
+    along = reduced.from_coefficients(solution.beta, solution.intercept)
+    cutoff = reduced.value(solution.objective)
+    return CellSearch(reduced.samples, along, Control(lambda: cutoff, lambda _: None))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_faces_of_faces(seed):
+    """With several dummies a bound of the scale is proved, and nothing better lies beyond."""
+    cells = with_dummies(seed)
+    search, samples = cells.scale, cells.samples
+    search.advance(10 * ENOUGH)
+    assert search.proved >= 0.01
+    rng = np.random.default_rng(seed)
+    assert walk(samples, search.proved, rng) >= search.cutoff - 1e-9 * float(samples.y @ samples.y)
+
+
+def test_an_open_face_is_tried_again():
+    """A face that is open for now only delays: it is asked for again when the allowed work has doubled."""
+    cells = with_dummies(0)
+    ready = ScaleSearch(cells.samples, cells.cutoff, cells.faces.is_closed)
+    ready.advance(10 * ENOUGH)
+    asked, patience = [], 2
+
+    def close_face(kind):
+        asked.append(kind.tobytes())
+        return asked.count(asked[-1]) > patience and cells.faces.is_closed(kind)
+
+    search = ScaleSearch(cells.samples, cells.cutoff, close_face)
+    assert search.advance(ENOUGH)
+    assert search.proved == 0.0
+    n_asked, allowed = len(asked), ENOUGH
+    assert search.advance(allowed)
+    assert len(asked) == n_asked, "not yet doubled"
+    for _ in range(20):
+        allowed *= 2
+        search.advance(allowed)
+    assert len(asked) > n_asked
+    assert search.proved == ready.proved
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -91,9 +91,12 @@ EFFORT = 0
 MAX_OFFERS = 2
 # Prices of corners that take as long as a look at all samples.
 CORNERS_PER_LOOK = 200
-# Work on the scale: this much at first, and then so large a share of that on cells.
+# Work on the scale, in samples: this much at first, then so large a share of that on cells, and a smaller one
+# after so many looks at all samples, for it is done by one thread.
 FIRST_SCALE_WORK = 1 << 21
 SCALE_SHARE = 0.5
+EARLY_WORK = 100_000
+LATE_SHARE = 0.1
 # Cells that the search in a face may take at first, and later as a share of those of the search around it.
 MIN_FACE_CELLS = 2000
 FACE_SHARE = 0.5
@@ -248,7 +251,12 @@ class CellSearch:
             partial(self._expand, lines[part], others[part], limits, nogoods, found.part(part))
             for part in (slice(e, e + CHUNK_CELLS) for e in range(0, lines.size, CHUNK_CELLS))
         ]
-        due = FIRST_SCALE_WORK + int(SCALE_SHARE * n * self.work) - self.scale.work
+        late = max(self.work - EARLY_WORK, 0)
+        due = (
+            FIRST_SCALE_WORK
+            + int(n * (SCALE_SHARE * (self.work - late) + LATE_SHARE * late))
+            - self.scale.work
+        )
         if due > 0:
             tasks.insert(0, lambda: self.scale.advance(due))
         for _ in mapped(lambda task: task(), tasks):

@@ -127,7 +127,10 @@ class ScaleSearch:
     def lower_cutoff(self, cutoff: float) -> None:
         """Search for what is better than this from now on; what was proved holds all the more."""
         if cutoff < self.cutoff:
-            self.cutoff, self._is_over, self._next_try = cutoff, False, 0
+            self.cutoff, self._is_over = cutoff, False
+            # Points of open faces are to be met again, for these may be closed now.
+            self._refused.clear()
+            self._points.n_met[0] = 0
 
     def advance(self, work: int) -> bool:
         """Do about so much work more. Returns whether nothing is left to try for now.
@@ -192,6 +195,7 @@ class ScaleSearch:
         for array in (self._nodes.on, self._nodes.off, self._nodes.chosen_off, self._nodes.points):
             array[0] = 0
         self._nodes.height[0] = 1
+        self._points.n_met[0] = 0
         order = sorted(range(len(self._flats)), key=lambda e: -int(self._flats[e].sum()))
         is_new = True
         while is_new:
@@ -304,10 +308,7 @@ class ScaleSearch:
         h /= max(float(np.linalg.norm(h)), GRAM_RANK_TOL)
         rows.X[cut], rows.Xt[:, cut], rows.offset[cut] = h[:-1], h[:-1], h[-1]
         eps, reach = self._chart_sizes()
-        is_cut = find_cut(tuple(rows), eps, reach, self._nogoods[nogood], CUT_LIMITS, tuple(self._work))
-        if is_cut:
-            self._points.n_met[0] = 0
-        return bool(is_cut)
+        return bool(find_cut(tuple(rows), eps, reach, self._nogoods[nogood], CUT_LIMITS, tuple(self._work)))
 
     def _chart_sizes(self) -> tuple[float, float]:
         """eps of the present level where t'd = 1, and a bound of the length of a there."""

@@ -170,4 +170,4 @@ class Search:
             preferred = min(signs, cells, key=Part.expected)
         other = cells if preferred is signs else signs
         part = preferred if other.work >= LEAST_SHARE * preferred.work else other
-        return part, (1.0 + PIECE_SHARE) * part.work
+        return part, max(FIRST_PIECE, (1.0 + PIECE_SHARE) * part.work)
