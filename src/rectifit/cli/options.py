@@ -101,7 +101,7 @@ _columns = partial(click.option, metavar="A,B", callback=_split, shell_complete=
 
 def report(default: str | None) -> Decorator:
     """--report, with a default or without."""
-    return click.option(
+    option: Decorator = click.option(
         "--report",
         type=click.Path(dir_okay=False),
         default=default,
@@ -109,26 +109,30 @@ def report(default: str | None) -> Decorator:
         metavar="OUT.html",
         help="Write a page about the fit, with pictures.",
     )
+    return option
 
 
 def save(what: str) -> Decorator:
     """--save, with its help."""
-    return click.option(
+    option: Decorator = click.option(
         "--save", type=click.Path(dir_okay=False), callback=_check_folder, metavar="MODEL.json", help=what
     )
+    return option
 
 
 def time_limit(default: float | None, what: str) -> Decorator:
     """--time-limit, with a default or without, and its help."""
     limit = click.FloatRange(min=0.0, min_open=True)
-    return click.option("--time-limit", type=limit, default=default, metavar="S", help=what)
+    option: Decorator = click.option("--time-limit", type=limit, default=default, metavar="S", help=what)
+    return option
 
 
 def target_gap(default: float | None, what: str) -> Decorator:
     """--target-gap, with a default or without, and its help."""
-    return click.option(
+    option: Decorator = click.option(
         "--target-gap", type=click.FloatRange(min=0.0), default=default, metavar="G", help=what
     )
+    return option
 
 
 def columns(*, is_target_required: bool = True, with_weights: bool = True) -> Decorator:
