@@ -33,9 +33,10 @@ __all__ = ["Search"]
 MAX_CELL_COLUMNS = 31
 # Coefficients from which on cells are a last resort, for their number grows with each by a factor of 2 to 3.
 MANY_COLUMNS = 14
-# The first piece of work on cells, before the first slab, in looks at all samples, and each next piece as a
-# share of all before.
-FIRST_PIECE = 20_000
+# The first piece of work on cells, in looks at all samples: at least so many, and for each sample so many, which
+# is about what the first slab takes. Each next piece as a share of all before.
+MIN_FIRST_PIECE = 20_000
+FIRST_PIECE_PER_SAMPLE = 50
 PIECE_SHARE = 0.5
 # The part that is behind gets at least this share of the work of the other.
 LEAST_SHARE = 0.5
@@ -158,8 +159,9 @@ class Search:
         signs, cells = self._parts
         assert isinstance(signs.search, SignSearch)
         many = self._samples.Z.shape[1] >= MANY_COLUMNS
-        if cells.work < FIRST_PIECE and not many:
-            return cells, FIRST_PIECE
+        first_piece = max(MIN_FIRST_PIECE, FIRST_PIECE_PER_SAMPLE * self._samples.y.size)
+        if cells.work < first_piece and not many:
+            return cells, first_piece
         if signs.search.n_first_left == N_SLABS:
             self._first_work = cells.work
             return signs, signs.work + 1
@@ -170,4 +172,4 @@ class Search:
             preferred = min(signs, cells, key=Part.expected)
         other = cells if preferred is signs else signs
         part = preferred if other.work >= LEAST_SHARE * preferred.work else other
-        return part, max(FIRST_PIECE, (1.0 + PIECE_SHARE) * part.work)
+        return part, max(first_piece, (1.0 + PIECE_SHARE) * part.work)
