@@ -33,7 +33,7 @@ __all__ = ["Search"]
 MAX_CELL_COLUMNS = 31
 # Coefficients from which on cells are a last resort, for their number grows with each by a factor of 2 to 3.
 MANY_COLUMNS = 14
-# The first piece of work on cells, in looks at all samples: at least so many, and so many per sample, which is
+# The first piece of work on cells, in looks at all samples: at least so many, and so many per sample. That is
 # about what the first slab takes. Each next piece is a share of all before.
 MIN_FIRST_PIECE = 20_000
 FIRST_PIECE_PER_SAMPLE = 50
