@@ -66,13 +66,20 @@ def slab_search(reduced, cutoff, max_nodes=MAX_NODES):
     def is_over():
         return search.n_nodes >= max_nodes
 
-    search = SignSearch(reduced, Control(lambda: cutoff, lambda _: None, is_over))
+    search = SignSearch(reduced.samples, Control(lambda: cutoff, lambda _: None, is_over))
     search._take(1)
     search._done()
     if shrink_by_cost(search.region, reduced.y, cutoff) < 0:
         return None
     search._push(search._first_slabs())
     return search
+
+
+def run(search):
+    """Whether the search proves its cutoff before it is over."""
+    while not search.is_done and not search.control.is_over():
+        search.advance(most=1)
+    return search.is_closed
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -87,7 +94,7 @@ def test_a_cutoff_above_the_optimum_is_never_proved(seed, factor):
         return
     search = slab_search(reduced, cutoff)
     assert search is not None
-    assert not search.run()
+    assert not run(search)
     assert search.lower_bound <= least + slack
 
 
@@ -99,7 +106,7 @@ def test_a_cutoff_below_the_optimum_is_proved(seed):
     if least <= 1e-8 * float(reduced.y @ reduced.y):
         return
     search = slab_search(reduced, 0.99 * least, 4000)
-    assert search is None or search.run()
+    assert search is None or run(search)
 
 
 def high_signal(seed, n=120, p=4):
@@ -112,12 +119,12 @@ def high_signal(seed, n=120, p=4):
 
 def holds(search, node, b):
     """Whether a point lies in a node, of which it knows signs and intervals; far ones at their own scale."""
-    region, Z = node.region, search.samples.Z
-    mean = float(Z[-1] @ b)
+    region, Z = node.region, search._samples(node).Z
     if node.is_far:
-        if mean > region.U[-1]:
+        mean, top = float(search._mean[0] @ b), region.U[len(search.given.y)]
+        if mean > top:
             return False
-        b = b * (region.U[-1] / mean)
+        b = b * (top / mean)
     u = Z @ b
     slack = 1e-12 * (1.0 + np.abs(u))
     inside = np.all((u >= region.l - slack) & (u <= region.U + slack))
@@ -141,10 +148,11 @@ def test_every_better_point_stays_in_a_node(seed):
     loss = [float(np.square(np.maximum(reduced.Z @ b, 0.0) - reduced.y).sum()) for b in points]
     better = [b for b, value in zip(points, loss, strict=True) if value < cutoff]
     assert len(better) > 100
-    for max_nodes in (0, 5, 10, 20):
+    for max_nodes in (0, 5, 10, 20, 40):
         search.control.is_over = lambda most=max_nodes: search.n_nodes >= most
-        search.run()
-        assert all(any(holds(search, node, b) for node in search.nodes) for b in better)
+        run(search)
+        nodes = [node for *_, node in search._open]
+        assert all(any(holds(search, node, b) for node in nodes) for b in better)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -157,13 +165,14 @@ def test_far_bounds_hold_at_all_scales(seed):
     size = np.sqrt(total)
     for at in (-0.5, -1.0, -4.0):
         far = search._far(at)
+        search._thread.points, search._thread.looks = [], 0
         search._tightened(far)
         for _ in range(2000):
             d = draw.normal(size=reduced.Z.shape[1])
             d += (
-                (at * size * draw.uniform(1.0, 4.0) - search.samples.Z[-1] @ d)
-                * search.samples.Z[-1]
-                / float(search.samples.Z[-1] @ search.samples.Z[-1])
+                (at * size * draw.uniform(1.0, 4.0) - search._mean[0] @ d)
+                * search._mean[0]
+                / float(search._mean[0] @ search._mean[0])
             )
             u = reduced.Z @ d
             assert far.bound <= float(np.square(np.maximum(u, 0.0) - reduced.y).sum()) + 1e-9
@@ -174,6 +183,21 @@ def test_intercept_and_high_signal_close_without_a_box():
     fit = solve(X, y)
     reduced = reduce_rows(fit.problem)
     cutoff = reduced.value(fit.objective * 0.99)
-    search = SignSearch(reduced, Control(lambda: cutoff, lambda _: None))
-    assert search.start()
+    search = SignSearch(reduced.samples, Control(lambda: cutoff, lambda _: None))
+    assert run(search)
     assert search.lower_bound == cutoff
+
+
+def test_narrow_slabs_are_split_along_other_directions():
+    draw = np.random.default_rng(0)
+    X = draw.standard_normal((80, 4))
+    y = np.maximum(0.0, X[:, 0] + 0.3 + 2.0 * draw.standard_normal(80))
+    fit = solve(X, y)
+    reduced = reduce_rows(fit.problem)
+    search = slab_search(reduced, reduced.value(fit.objective * 1.05), 150)
+    assert not run(search)
+    nodes = [node for *_, node in search._open]
+    assert max(len(node.slabs) for node in nodes) > 2
+    assert all(len(node.slabs) == node.region.kind.size - len(reduced.y) for node in nodes)
+    best = reduced.from_coefficients(fit.beta, fit.intercept)
+    assert any(holds(search, node, best) for node in nodes)
