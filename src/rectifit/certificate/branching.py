@@ -161,7 +161,7 @@ class SignSearch(BestFirst[Signs]):
     def node_bytes(self) -> int:
         n, q = self.given.Z.shape
         # About as many rows of slabs as there are coefficients.
-        return NODE_BYTES + (n + q) * SAMPLE_BYTES + 8 * q * (q + 1)
+        return int(NODE_BYTES + (n + q) * SAMPLE_BYTES + 8 * q * (q + 1))
 
     @property
     def kind(self) -> Kinds:
@@ -328,7 +328,7 @@ class SignSearch(BestFirst[Signs]):
         return not close or self._tighten(node, MAX_NODE_ROUNDS)
 
     def _split_slab(self, node: Signs) -> list[Signs]:
-        """Two slabs of the mean; nothing where they would be too narrow, or for a far region, at all scales."""
+        """Two slabs of the mean; nothing where they would be too narrow, and for a far region."""
         if len(node.slabs) == 0 or node.is_far:
             return []
         n, (_, l, U) = self.given.y.size, node.region  # noqa: E741

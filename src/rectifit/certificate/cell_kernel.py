@@ -920,7 +920,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
             S = dual_value(n_free, n_pieces, constant, K, b, work)
             s = sign * b[axis]
             runs_away = work.nu[n_pieces - 1] > 0.0 and not is_limit
-            if not tried_length and cutoff > S and (runs_away or s > hope):
+            if not tried_length and S < cutoff and (runs_away or s > hope):
                 tried_length = True
                 length = least_length(samples, cell, work)
                 if length * limit > explained or (not is_limit and length > 0.0):
@@ -959,7 +959,7 @@ def bound_cell(samples, cell, kind, seen, K0, linear0, squares0, n_corners, limi
                 for j in range(q):
                     at[j] = b[j]
             is_poor = value < S - POOR_SHARE * (cutoff - S)
-            if cutoff > S and pricing >= (effort + POOR_EFFORT if is_poor else effort):
+            if S < cutoff and pricing >= (effort + POOR_EFFORT if is_poor else effort):
                 break
             if delta == 0.0 or n_corners >= MAX_CORNERS:
                 break

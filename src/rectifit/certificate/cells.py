@@ -55,7 +55,6 @@ import numpy.typing as npt
 from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.certificate.best_first import Control, first_kinds
 from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
-from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import (
     OFF,
     ON,
@@ -68,6 +67,7 @@ from rectifit.certificate.records import (
     pack_kinds,
     unpack_kinds,
 )
+from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.scale import ScaleSearch
 from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL, SUM_TOL
 
