@@ -7,7 +7,7 @@ from brute import least_objective, random_problem
 from rectifit import solve
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.branching import SignSearch
-from rectifit.certificate.envelope import FAR_FREE, FAR_ON, OFF, ON, SLAB
+from rectifit.certificate.envelope import FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Region, Relaxation
@@ -188,16 +188,34 @@ def test_intercept_and_high_signal_close_without_a_box():
     assert search.lower_bound == cutoff
 
 
-def test_narrow_slabs_are_split_along_other_directions():
-    draw = np.random.default_rng(0)
+@pytest.mark.parametrize("seed", range(3))
+def test_splits_along_directions_lose_no_better_point(seed, monkeypatch):
+    draw = np.random.default_rng(seed)
     X = draw.standard_normal((80, 4))
     y = np.maximum(0.0, X[:, 0] + 0.3 + 2.0 * draw.standard_normal(80))
     fit = solve(X, y)
     reduced = reduce_rows(fit.problem)
-    search = slab_search(reduced, reduced.value(fit.objective * 1.05), 150)
-    assert not run(search)
-    nodes = [node for *_, node in search._open]
-    assert max(len(node.slabs) for node in nodes) > 1
-    assert all(len(node.slabs) == node.region.kind.size - len(reduced.y) for node in nodes)
+    cutoff = reduced.value(fit.objective * 1.2)
+    search = slab_search(reduced, cutoff, 60)
     best = reduced.from_coefficients(fit.beta, fit.intercept)
-    assert any(holds(search, node, best) for node in nodes)
+    sizes = draw.choice([0.03, 0.1, 0.3, 1.0], 3000)
+    points = best * draw.uniform(0.5, 1.5, (3000, 1)) + draw.normal(size=(3000, best.size)) * sizes[:, None]
+    # Others are off nearly everywhere.
+    points[::3] -= search._mean[0] * draw.exponential(3.0 * search._size, (1000, 1))
+    loss = np.square(np.maximum(points @ reduced.Z.T, 0.0) - reduced.y).sum(axis=1)
+    points, loss = points[loss < cutoff], loss[loss < cutoff]
+    assert len(points) > 100
+    expand, n_slabs = search._expand, set()
+
+    def checked(node):
+        before = [i for i, b in enumerate(points) if holds(search, node, b)]
+        n_slabs.add(len(node.slabs))
+        parts = expand(node)
+        assert all(node.bound <= loss[i] + 1e-9 for i in before)
+        if np.isin(node.region.kind, (FREE, FAR_FREE)).any():
+            assert all(any(holds(search, part, points[i]) for part in parts) for i in before)
+        return parts
+
+    monkeypatch.setattr(search, "_expand", checked)
+    run(search)
+    assert max(n_slabs) > 1
