@@ -15,8 +15,7 @@ better solutions, and the rest m(b) <= -T. There b = t b' with t >= 1 and m(b') 
 
 because the ridge rises with t. This far region, all scales in one, is a slab of no width with losses of its
 own (envelope.py). A slab is one more row of the relaxation, without a loss. It lends curvature along m at a
-cost that falls with the square of its width. Slabs that do not close are split; narrow ones, and the far
-region, by slabs along other directions, each one more row, and by signs where few are left.
+cost that falls with the square of its width. Slabs that do not close are split, and so are signs in them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.bounds import is_regular
@@ -43,10 +41,9 @@ from rectifit.certificate.tighten import (
     shrink_by_cost,
     shrink_by_ellipsoid,
     shrink_by_tilts,
-    tilted_bounds,
 )
 from rectifit.certificate.transfer import Transfer, first_transfer
-from rectifit.tolerances import INTERVAL_ATOL, INTERVAL_RTOL
+from rectifit.tolerances import INTERVAL_RTOL
 
 __all__ = ["N_SLABS", "SignSearch"]
 
@@ -54,9 +51,8 @@ __all__ = ["N_SLABS", "SignSearch"]
 FIRST_TILTS_PER_COEFFICIENT = 3
 # Steps of the ascent in a round.
 STEPS_PER_ROUND = 30
-# Rounds at the root, at nodes with slabs, and at other nodes.
+# Rounds at the root, and at other nodes.
 MAX_ROOT_ROUNDS = 25
-MAX_SLAB_ROUNDS = 3
 MAX_NODE_ROUNDS = 1
 # Nodes are tightened in rounds if their gap is below this share of the incumbent.
 MAX_GAP_FOR_ROUNDS = 0.3
@@ -71,18 +67,13 @@ MAX_FREE_WITHOUT_SLABS = 10
 # Where the space is cut into slabs at first, the last being the far one, in multiples of |y|.
 FIRST_CUTS = (-1.0, -4.0, -16.0)
 N_SLABS = len(FIRST_CUTS) + 1
+# A far region is cut at this multiple, until that is reached.
+FAR_FACTOR = 4.0
+MAX_FAR = 200.0
 # A slab is split if it is wider than this, in units in which it is split half way: the inverse hyperbolic
 # sine of m / |y| over SLAB_UNIT, logarithmic far away.
-MIN_SLAB_WIDTH = 0.5
+MIN_SLAB_WIDTH = 0.1
 SLAB_UNIT = 0.5
-# A sign is split rather than a direction if what its sample misses is more than this share of the other.
-SIGN_SHARE = 0.5
-# A slab that a node has is split again if it explains this share of what the best direction explains, and if
-# it is wider than this share of |y|, or of the mean where that is larger.
-REUSED_SHARE = 0.7
-MIN_DIRECTION_WIDTH = 0.05
-# Rows of directions are so much longer than those of samples: their c should move first.
-DIRECTION_LENGTH = 3.0
 # The room below the cutoff is taken to be no smaller than this share of the cutoff, and than this.
 MIN_ROOM_SHARE = 1e-6
 MIN_ROOM = 1e-15
@@ -97,15 +88,11 @@ SAMPLE_BYTES = 25
 
 @dataclass(slots=True)
 class Signs(Node):
-    """A region with a bound, and where its relaxation was last minimised; is_new before it is tightened.
-
-    slabs are the rows behind those of the samples, the first of them the mean.
-    """
+    """A region with a bound, and where its relaxation was last minimised; is_new before it is tightened."""
 
     region: Region
     c: Vector
     start: Start
-    slabs: Matrix
     is_new: bool = False
 
     @property
@@ -129,31 +116,25 @@ class SignSearch(BestFirst[Signs]):
         # Work up to the end of the first slab, if that was closed as it was.
         self.work_of_first = np.inf
         self.given = samples
-        self._mean = np.empty((0, samples.Z.shape[1]))
+        self._use(samples)
         none = np.full(samples.y.size, np.inf) if reach is None else reach
         self.region = Region(first_kinds(samples.y), -none, none.copy())
         self._push([self._new(self.region)])
 
+    def _use(self, samples: Samples) -> None:
+        self.samples = samples
+        self.transfer = Transfer(samples, self.offer, self._is_over, self.spend)
+
     def spend(self, looks: int) -> None:
         # With many coefficients products of all samples take longer than a look at them.
-        super().spend(int(looks * max(1.0, self.given.Z.shape[1] / COLUMNS_PER_LOOK)))
+        super().spend(int(looks * max(1.0, self.samples.Z.shape[1] / COLUMNS_PER_LOOK)))
 
     def _is_over(self) -> bool:
         return self.work + self.looks_at_node >= self._budget or self.control.is_over()
 
     def _new(self, region: Region) -> Signs:
-        start = Start(np.zeros(self.given.Z.shape[1]))
-        return Signs(self._proved, region, np.zeros(region.kind.size), start, self._mean, is_new=True)
-
-    def _samples(self, node: Signs) -> Samples:
-        """Samples and slabs of a node. Those of the last node are kept: its parts often have the same."""
-        slabs, samples = getattr(self._thread, "rows", (None, self.given))
-        if slabs is not node.slabs:
-            Z, _, y, ridge = self.given
-            padded = np.append(y, np.zeros(len(node.slabs)))
-            samples = Samples.from_rows(np.vstack([Z, node.slabs]), padded, ridge)
-            self._thread.rows = node.slabs, samples
-        return samples
+        start = Start(np.zeros(self.samples.Z.shape[1]))
+        return Signs(self._proved, region, np.zeros(region.kind.size), start, is_new=True)
 
     def _split_root(self, root: Signs) -> list[Signs]:
         """The root after it was tightened, or slabs where nothing holds the coefficients."""
@@ -169,7 +150,7 @@ class SignSearch(BestFirst[Signs]):
     @property
     def has_slabs(self) -> bool:
         """Whether the root was cut into slabs."""
-        return len(self._mean) > 0
+        return self.samples is not self.given
 
     def advance(self, mapped: Callable[..., Iterator[Any]] = map, most: int = ROUND_NODES) -> None:
         """Expand the nodes of one round; first slabs one by one, for they take long."""
@@ -182,16 +163,15 @@ class SignSearch(BestFirst[Signs]):
 
     @property
     def node_bytes(self) -> int:
-        n, q = self.given.Z.shape
-        # About as many rows of slabs as there are coefficients.
-        return int(NODE_BYTES + (n + q) * SAMPLE_BYTES + 8 * q * (q + 1))
+        n, q = self.samples.Z.shape
+        return int(NODE_BYTES + n * SAMPLE_BYTES + 8 * q)
 
     @property
     def kind(self) -> Kinds:
         return self.region.kind
 
-    def _relax(self, node: Signs) -> Relaxation:
-        return Relaxation(self._samples(node), node.region, node.c)
+    def _relax(self, region: Region, c: Vector) -> Relaxation:
+        return Relaxation(self.samples, region, c)
 
     def _find_first_signs(self, root: Signs) -> bool:
         """Find samples that are on by the cheapest means that work. False if that closes the search.
@@ -200,14 +180,14 @@ class SignSearch(BestFirst[Signs]):
         of them make the relaxation definite.
         """
         region = root.region
-        if shrink_by_cost(region, self.given.y, self.cutoff) < 0:
+        if shrink_by_cost(region, self.samples.y, self.cutoff) < 0:
             return False
-        base, few = self._plain(root), FIRST_TILTS_PER_COEFFICIENT * self.given.Z.shape[1]
+        base, few = self._plain(root), FIRST_TILTS_PER_COEFFICIENT * self.samples.Z.shape[1]
         free = np.flatnonzero(region.kind == FREE)
-        free = free[np.argsort(-self.given.y[free], kind="stable")]
+        free = free[np.argsort(-self.samples.y[free], kind="stable")]
         while base.factor is None and free.size > 0 and not self._is_over():
             part, free = free[:few], free[few:]
-            if self._tilt(root, base, part) < 0:
+            if self._tilt(region, base, part) < 0:
                 return False
             if not (region.kind[part] == ON).any():
                 break
@@ -216,9 +196,10 @@ class SignSearch(BestFirst[Signs]):
 
     def _first_slabs(self) -> list[Signs]:
         """Slabs that together hold all better solutions, the highest first and the far one last."""
-        Z, _, y, _ = self.given
+        Z, _, y, ridge = self.given
         self._size = float(np.linalg.norm(y))
-        self._mean = Z.sum(axis=0, keepdims=True) / np.sqrt(y.size)
+        mean = Z.sum(axis=0) / np.sqrt(y.size)
+        self._use(Samples.from_rows(np.vstack([Z, mean]), np.append(y, 0.0), ridge))
         top = (1.0 + np.sqrt(max(self.cutoff, 0.0)) / self._size) * (1.0 + INTERVAL_RTOL)
         cuts = (top, *FIRST_CUTS)
         slabs = [self._slab(low, high) for high, low in pairwise(cuts)]
@@ -260,39 +241,38 @@ class SignSearch(BestFirst[Signs]):
         """
         region, base = node.region, self._plain(node)
         if base.factor is None and (region.l > -np.inf).any() and not has_intervals(region):
-            if self._tilt(node, base, np.flatnonzero(is_open(region.kind))) < 0:
+            if self._tilt(region, base, np.flatnonzero(is_open(region.kind))) < 0:
                 return False
             base = self._plain(node)
         settled = 1
         while base.factor is not None and settled > 0:
             node.bound = max(node.bound, base.value)
-            settled = shrink_by_ellipsoid(region, self._samples(node).Z, base, self.cutoff)
+            settled = shrink_by_ellipsoid(region, self.samples.Z, base, self.cutoff)
             if settled < 0 or node.bound >= self.cutoff:
                 return False
             base = self._plain(node)
         return True
 
     def _tilt(
-        self, node: Signs, base: Bound, only: Index | None = None, spreads: Matrix | None = None
+        self, region: Region, base: Bound, only: Index | None = None, spreads: Matrix | None = None
     ) -> int:
         """Tilt the relaxation of a bound."""
-        region, relaxation = node.region, base.start.owner
+        relaxation = base.start.owner
         assert isinstance(relaxation, Relaxation)
         base = base._replace(value=max(base.value, self._proved))
         over = self._is_over
         n_tilted = np.count_nonzero(is_open(region.kind)) if only is None else only.size
         self.spend(TILT_LOOKS * int(n_tilted))
-        return shrink_by_tilts(region, relaxation.Z, relaxation, base, self.cutoff, over, only, spreads)
+        return shrink_by_tilts(region, self.samples.Z, relaxation, base, self.cutoff, over, only, spreads)
 
     def _tighten(self, node: Signs, max_rounds: int, first: bool = False) -> bool:
         """Rounds of ascent and tilts, as long as they pay. False if the node holds nothing better."""
-        region, q = node.region, self.given.Z.shape[1]
-        transfer = Transfer(self._samples(node), self.offer, self._is_over, self.spend)
+        region, q = node.region, self.samples.Z.shape[1]
         before, left, spreads = np.inf, region.kind.size, np.full((2, region.kind.size), np.nan)
         for turn in range(max_rounds):
             room = max(self.cutoff - node.bound, MIN_ROOM_SHARE * abs(self.cutoff), MIN_ROOM)
             mu = FIRST_BARRIER * (self.cutoff if turn == 0 and first else room) / q
-            ascent = transfer.ascend(
+            ascent = self.transfer.ascend(
                 region, node.c, node.start, self.cutoff, mu, LAST_BARRIER * room / q, STEPS_PER_ROUND
             )
             if ascent.closed:
@@ -303,14 +283,15 @@ class SignSearch(BestFirst[Signs]):
             node.bound = max(node.bound, ascent.best.value)
             if first:
                 self.control.report()
-            base = self._relax(node).minimise(node.start)
+            relaxation = self._relax(region, node.c)
+            base = relaxation.minimise(node.start)
             if base.value >= self.cutoff:
                 return False
             if self._is_over():
                 return True
             if base.value > -np.inf:
                 node.start = base.start
-                if self._tilt(node, base, spreads=spreads) < 0:
+                if self._tilt(region, base, spreads=spreads) < 0:
                     return False
             room, free = self.cutoff - node.bound, int(np.count_nonzero(region.kind == FREE))
             if turn > 0 and room > MAX_GAP_LEFT * before and left - free < MIN_SETTLED * left:
@@ -328,10 +309,7 @@ class SignSearch(BestFirst[Signs]):
             return []
         self.offer(node.start.b)
         parts = self._split_slab(node)
-        if parts:
-            return parts
-        missed = self._missed(node)
-        return self._split_direction(node, missed) or self._split_sign(node, missed)
+        return parts if parts else self._split_sign(node)
 
     def _bound_again(self, node: Signs) -> bool:
         """Bound a node whose parent was tightened. False if it holds nothing better."""
@@ -341,97 +319,41 @@ class SignSearch(BestFirst[Signs]):
             return False
         node.start = plain.start
         if plain.factor is not None:
-            if shrink_by_ellipsoid(node.region, self._samples(node).Z, plain, self.cutoff) < 0:
+            if shrink_by_ellipsoid(node.region, self.samples.Z, plain, self.cutoff) < 0:
                 return False
             # Samples that could not lend curvature before begin with very little.
             node.c = np.where(node.c == 0.0, first_transfer(node.region), node.c)
         elif not has_intervals(node.region):
             return True
-        if len(node.slabs) > 0:
-            return self._tighten(node, MAX_SLAB_ROUNDS)
         close = self.cutoff - node.bound < MAX_GAP_FOR_ROUNDS * self.cutoff
         return not close or self._tighten(node, MAX_NODE_ROUNDS)
 
     def _split_slab(self, node: Signs) -> list[Signs]:
-        """Two slabs of the mean; nothing where they would be too narrow, and for a far region."""
-        if len(node.slabs) == 0 or node.is_far:
-            return []
-        n, (_, l, U) = self.given.y.size, node.region  # noqa: E741
-        ends = np.arcsinh(np.array([l[n], U[n]]) / (SLAB_UNIT * self._size))
-        if not MIN_SLAB_WIDTH < ends[1] - ends[0] < np.inf:
-            return []
-        parts = self._cut(node, 0, SLAB_UNIT * float(np.sinh(ends.mean())) * self._size)
-        for part in parts:
-            part.is_new = True
-        return parts
-
-    def _cut(self, node: Signs, slab: int, at: float) -> list[Signs]:
-        """Both sides of a slab."""
-        low, high, row = self._copy(node), self._copy(node), self.given.y.size + slab
-        low.region.U[row] = high.region.l[row] = at
-        return [low, high]
-
-    def _split_direction(self, node: Signs, missed: Vector) -> list[Signs]:
-        """Two slabs along the direction w that explains most of what is missed, or along one of the node's.
-
-        The best bound of all c is that of coefficients with a covariance W, in proportion to C^-1, and what a
-        sample misses comes from its variance z'Wz. To know w'b takes Ww w'W / w'Ww off W, so of the sum
-        of what is missed it explains the share that belongs to
-
-            w'WMWw / w'Ww,     M = sum_i missed_i z_i z_i' / z_i'Wz_i,
-
-        whose maximum is an eigenvalue.
-        """
-        if len(node.slabs) == 0 or not has_intervals(node.region):
-            return []
-        relaxation, n = self._relax(node), self.given.y.size
-        try:
-            factor = np.linalg.cholesky(relaxation.C)
-        except np.linalg.LinAlgError:
-            return []
-        V = solve_triangular(factor, relaxation.Z.T, lower=True, check_finite=False)
-        squares = np.einsum("ij,ij->j", V, V)
-        weights = np.divide(np.maximum(missed, 0.0), squares[:n], out=np.zeros(n), where=squares[:n] > 0.0)
-        M = (V[:, :n] * weights) @ V[:, :n].T
-        values, axes = np.linalg.eigh(M)
-        if missed.max() >= SIGN_SHARE * values[-1]:
-            return []
-        own = np.einsum("ij,ij->j", V[:, n:], M @ V[:, n:]) / squares[n:]
-        low, high = node.region.l[n:], node.region.U[n:]
-        own[low == high] = 0.0
-        slab = int(own.argmax())
-        if own[slab] <= REUSED_SHARE * values[-1]:
-            return self._add_direction(node, relaxation, factor @ axes[:, -1])
-        size = max(self._size, float(min(abs(low[0]), abs(high[0])))) * float(
-            np.linalg.norm(node.slabs[slab])
-        )
-        is_wide = MIN_DIRECTION_WIDTH * size < high[slab] - low[slab] < np.inf
-        return self._cut(node, slab, float(low[slab] + high[slab]) / 2.0) if is_wide else []
-
-    def _add_direction(self, node: Signs, relaxation: Relaxation, row: Vector) -> list[Signs]:
-        """Two slabs along a new direction, cut at the minimum of the relaxation; nothing without ends."""
-        length = np.sqrt(np.square(self.given.Z).sum() / self.given.y.size)
-        row = row * (DIRECTION_LENGTH * length / np.linalg.norm(row))
-        base = relaxation.minimise(node.start)
-        if base.factor is None or base.value == -np.inf:
-            return []
-        spread = np.full(2, float(row @ np.linalg.solve(base.start.curvature(), row)))
-        ends = tilted_bounds(relaxation, base, np.array([row, -row]), self.cutoff, spread, self._is_over)
-        low, high, middle = ends[0] - INTERVAL_ATOL, INTERVAL_ATOL - ends[1], float(row @ base.b)
-        if not -np.inf < low < middle < high < np.inf:
-            return []
+        """Two slabs, or a slab and what is farther away; nothing where slabs would be too narrow."""
         kind, l, U = node.region  # noqa: E741
-        region = Region(np.append(kind, np.int8(SLAB)), np.append(l, low), np.append(U, high))
-        start, slabs = Start(node.start.b), np.vstack([node.slabs, row])
-        whole = Signs(node.bound, region, np.append(node.c, 0.0), start, slabs)
-        return self._cut(whole, len(node.slabs), middle)
+        if kind[-1] != SLAB:
+            return []
+        low, high = float(l[-1]) / self._size, float(U[-1]) / self._size
+        if node.is_far:
+            at = FAR_FACTOR * low
+            parts = [self._slab(at, low), self._far(at)] if at >= -MAX_FAR else []
+        else:
+            ends = np.arcsinh(np.array([low, high]) / SLAB_UNIT)
+            if not MIN_SLAB_WIDTH < ends[1] - ends[0] < np.inf:
+                return []
+            middle = SLAB_UNIT * np.sinh(ends.mean()) * self._size
+            parts = [self._copy(node), self._copy(node)]
+            parts[0].region.U[-1] = parts[1].region.l[-1] = middle
+        for part in parts:
+            part.bound, part.is_new = node.bound, True
+        return parts
 
     @staticmethod
     def _copy(node: Signs) -> Signs:
         """A part of a node. Of the start it keeps the point alone: the rest is large."""
-        return Signs(node.bound, node.region.copy(), node.c.copy(), Start(node.start.b), node.slabs)
+        return Signs(node.bound, node.region.copy(), node.c.copy(), Start(node.start.b))
 
-    def _split_sign(self, node: Signs, missed: Vector) -> list[Signs]:
+    def _split_sign(self, node: Signs) -> list[Signs]:
         """A free sample on and off."""
         kind = node.region.kind
         free = np.flatnonzero((kind == FREE) | (kind == FAR_FREE))
@@ -440,7 +362,7 @@ class SignSearch(BestFirst[Signs]):
         if free.size == 0:
             self._leave(max(node.bound, self._plain(node).value))
             return []
-        sample = self._branching_sample(node, free, missed)
+        sample = self._branching_sample(node, free)
         on, off = self._copy(node), self._copy(node)
         on.region.l[sample] = max(on.region.l[sample], 0.0)
         off.region.U[sample] = min(off.region.U[sample], 0.0)
@@ -452,47 +374,38 @@ class SignSearch(BestFirst[Signs]):
         Signs do not depend on the scale. With its own losses a node without open signs is exact.
         """
         kind = node.region.kind
-        kind = kind[: self.given.y.size]
         on = (kind == FAR_ON) | (kind == ON)
         if not node.is_far or ((kind == FAR_FREE).any() and not self._is_definite(on)):
             return node
-        whole = self._slab(-np.inf, float(node.region.U[kind.size]) / self._size)
-        l, U = whole.region.l[: kind.size], whole.region.U[: kind.size]  # noqa: E741
-        l[on] = np.maximum(l[on], 0.0)
-        U[kind == OFF] = 0.0
+        whole = self._slab(-np.inf, float(node.region.U[-1]) / self._size)
+        whole.region.l[on] = np.maximum(whole.region.l[on], 0.0)
+        whole.region.U[kind == OFF] = 0.0
         whole.bound = node.bound
         decide(whole.region)
         return whole
 
     def _is_definite(self, on: Mask) -> bool:
         """Whether these samples with the ridge determine all coefficients."""
-        rows = self.given.Z[on]
-        return len(rows) >= rows.shape[1] and is_regular(self.given.ridge + rows.T @ rows)
+        rows = self.samples.Z[on]
+        return len(rows) >= rows.shape[1] and is_regular(self.samples.ridge + rows.T @ rows)
 
     def _plain(self, node: Signs) -> Bound:
         """The relaxation without any transfer: exact where no sample is free."""
         self.spend(MINIMUM_LOOKS)
-        plain = Relaxation(self._samples(node), node.region, np.zeros_like(node.c))
-        return plain.minimise(Start(node.start.b))
+        return self._relax(node.region, np.zeros_like(node.c)).minimise(Start(node.start.b))
 
-    def _branching_sample(self, node: Signs, free: np.ndarray, missed: Vector) -> int:
+    def _branching_sample(self, node: Signs, free: np.ndarray) -> int:
         """The free sample whose loss is farthest above the relaxation; without intervals, the largest y."""
+        y, u = self.samples.y, self.samples.Z @ node.start.b
         if not has_intervals(node.region):
-            return int(free[np.argmax(self.given.y[free])])
-        if missed[free].max() <= 0.0:
-            u = self.given.Z @ node.start.b
-            return int(free[np.argmin(np.abs(u[free]))])
-        return int(free[np.argmax(missed[free])])
-
-    def _missed(self, node: Signs) -> Vector:
-        """What the losses of samples are above the relaxation at its minimum."""
-        relaxation = self._relax(node)
-        env, n = relaxation.envelopes, self.given.y.size
-        y, u = self.given.y, relaxation.Z @ node.start.b
+            return int(free[np.argmax(y[free])])
+        env = self._relax(node.region, node.c).envelopes
         line = env.constant + env.slope * u - node.c * u * u
         on_chord = (u > env.a) & (u < env.t)
-        line, on_chord, u = line[:n], on_chord[:n], u[:n]
         loss = np.square(np.maximum(u, 0.0) - y)
         if node.is_far:
-            loss = np.where((u > 0.0) & (y > 0.0), np.square(np.maximum(u - y, 0.0)), loss)
-        return np.where(on_chord & (node.region.kind[:n] != ON), loss - line, 0.0)
+            loss = np.where(u > 0.0, np.square(np.maximum(u - y, 0.0)), loss)
+        missed = np.where(on_chord, loss - line, 0.0)
+        if missed[free].max() <= 0.0:
+            return int(free[np.argmin(np.abs(u[free]))])
+        return int(free[np.argmax(missed[free])])
