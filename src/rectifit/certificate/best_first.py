@@ -23,7 +23,7 @@ from rectifit._typing import Vector
 from rectifit.certificate.envelope import CONVEX, FREE, Kinds
 from rectifit.tolerances import SUM_TOL
 
-__all__ = ["ROUND_NODES", "BestFirst", "Control", "Node", "first_kinds"]
+__all__ = ["ROUND_NODES", "BestFirst", "Control", "Node", "Tree", "first_kinds"]
 
 # Nodes that are expanded in a round, on however many threads.
 ROUND_NODES = 8
@@ -57,31 +57,13 @@ class Control:
     n_threads: int = 1
 
 
-class BestFirst(ABC, Generic[AnyNode]):
-    """Rounds of nodes with the least bounds, on several threads; how a node is expanded is left open.
+class Tree(ABC):
+    """What every search says of itself: open nodes, work, and what is proved."""
 
-    Within a round nothing depends on the order in which nodes are expanded: points are offered at its end. So
-    the search is the same for any number of threads. Once open nodes take the memory that they may take,
-    parts of a node are finished before others, which needs hardly more.
-    """
-
-    def __init__(self, y: Vector, control: Control, memory_limit: float = np.inf) -> None:
+    def __init__(self, control: Control, proved: float) -> None:
         self.control = control
         self.n_nodes, self.work = 0, 0
-        # Samples with y <= 0 cost at least y^2.
-        self._proved = float(np.square(y[y <= 0.0]).sum()) * (1.0 - SUM_TOL)
-        self._leaves = np.inf
-        # Least bound first, of equal ones the older; and those that are finished first.
-        self._open: list[tuple[float, int, AnyNode]] = []
-        self._stack: list[AnyNode] = []
-        self._taken: list[AnyNode] = []
-        self._order = count()
-        self._lock, self._thread = Lock(), local()
-        self._memory_limit = memory_limit
-
-    @abstractmethod
-    def _expand(self, node: AnyNode) -> list[AnyNode]:
-        """Raise the bound of a node; its parts, if it may hold something better. Runs on several threads."""
+        self._proved, self._leaves = proved, np.inf
 
     @property
     @abstractmethod
@@ -90,16 +72,17 @@ class BestFirst(ABC, Generic[AnyNode]):
 
     @property
     @abstractmethod
-    def node_bytes(self) -> int:
-        """What an open node takes."""
+    def n_open(self) -> int:
+        """Nodes that are left to expand."""
+
+    @property
+    @abstractmethod
+    def reached(self) -> float:
+        """What is proved by the open nodes alone."""
 
     @property
     def cutoff(self) -> float:
         return self.control.cutoff()
-
-    @property
-    def n_open(self) -> int:
-        return len(self._open) + len(self._stack)
 
     @property
     def is_done(self) -> bool:
@@ -116,15 +99,48 @@ class BestFirst(ABC, Generic[AnyNode]):
         """What is proved so far."""
         return max(self.reached, min(self.cutoff, self._proved))
 
+    def know(self, bound: float) -> None:
+        """Take over a lower bound of the loss that was found elsewhere."""
+        self._proved = max(self._proved, bound)
+
+
+class BestFirst(Tree, Generic[AnyNode]):
+    """Rounds of nodes with the least bounds, on several threads; how a node is expanded is left open.
+
+    Within a round nothing depends on the order in which nodes are expanded: points are offered at its end. So
+    the search is the same for any number of threads. Once open nodes take the memory that they may take,
+    parts of a node are finished before others, which needs hardly more.
+    """
+
+    def __init__(self, y: Vector, control: Control, memory_limit: float = np.inf) -> None:
+        # Samples with y <= 0 cost at least y^2.
+        super().__init__(control, float(np.square(y[y <= 0.0]).sum()) * (1.0 - SUM_TOL))
+        # Least bound first, of equal ones the older; and those that are finished first.
+        self._open: list[tuple[float, int, AnyNode]] = []
+        self._stack: list[AnyNode] = []
+        self._taken: list[AnyNode] = []
+        self._order = count()
+        self._lock, self._thread = Lock(), local()
+        self._memory_limit = memory_limit
+
+    @abstractmethod
+    def _expand(self, node: AnyNode) -> list[AnyNode]:
+        """Raise the bound of a node; its parts, if it may hold something better. Runs on several threads."""
+
+    @property
+    @abstractmethod
+    def node_bytes(self) -> int:
+        """What an open node takes."""
+
+    @property
+    def n_open(self) -> int:
+        return len(self._open) + len(self._stack)
+
     @property
     def reached(self) -> float:
         """What is proved by the open nodes alone."""
         bounds = (node.bound for node in (*self._stack, *self._taken))
         return min(self.cutoff, self._leaves, *(bound for bound, *_ in self._open[:1]), *bounds)
-
-    def know(self, bound: float) -> None:
-        """Take over a lower bound of the loss that was found elsewhere."""
-        self._proved = max(self._proved, bound)
 
     def advance(self, mapped: Callable[..., Iterator[Any]] = map, most: int = ROUND_NODES) -> None:
         """Expand the nodes of one round."""

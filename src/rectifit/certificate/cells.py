@@ -53,8 +53,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifit._typing import Index, Mask, Matrix, Vector
-from rectifit.certificate.best_first import Control, first_kinds
+from rectifit.certificate.best_first import Control, Tree, first_kinds
 from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
+from rectifit.certificate.flats import lies_in, span_of
 from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import (
     MAX_LISTED,
@@ -70,7 +71,7 @@ from rectifit.certificate.records import (
     unpack_kinds,
 )
 from rectifit.certificate.scale import ScaleSearch
-from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL, SUM_TOL
+from rectifit.tolerances import SUM_TOL
 
 __all__ = ["CellSearch"]
 
@@ -130,7 +131,7 @@ class CellPool:
         self._free += lines.tolist()
 
 
-class CellSearch:
+class CellSearch(Tree):
     """Best-first search for losses below a cutoff, over all coefficients; `along` lies on the first axis.
 
     Parameters
@@ -156,12 +157,12 @@ class CellSearch:
         proved: float = 0.0,
         memory_limit: int = MEMORY_LIMIT,
     ) -> None:
-        self.control, self.n_nodes, self.work = control, 0, 0
+        super().__init__(control, proved)
+        self.least_found = np.inf
         self._turn = _first_axis_along(along)
         ridge = self._turn.T @ samples.ridge @ self._turn
         self.samples = Samples.from_rows(samples.Z @ self._turn, samples.y, ridge)
         self._first_kind = first_kinds(samples.y) if kind is None else kind
-        self._proved, self._leaves, self.least_found = proved, np.inf, np.inf
         self._squares = float(samples.y @ samples.y)
         n, q = samples.Z.shape
         self.memory_limit = memory_limit
@@ -177,33 +178,14 @@ class CellSearch:
         self._open_pyramids()
 
     @property
-    def cutoff(self) -> float:
-        return self.control.cutoff()
-
-    @property
     def n_open(self) -> int:
         return len(self._queue) + len(self._stack)
-
-    @property
-    def lower_bound(self) -> float:
-        """What is proved so far."""
-        return max(self.reached, min(self.cutoff, self._proved))
 
     @property
     def reached(self) -> float:
         """What is proved by the open cells alone."""
         stack = float(self._pool.cells.bound[self._stack].min(initial=np.inf))
         return min(self.cutoff, self._leaves, self._taken, stack, *(bound for bound, _ in self._queue[:1]))
-
-    @property
-    def is_done(self) -> bool:
-        """Whether nothing is left to expand."""
-        return self.n_open == 0
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether nothing below the cutoff is left."""
-        return self.is_done and self._leaves >= self.cutoff
 
     @property
     def kind(self) -> Kinds:
@@ -216,10 +198,6 @@ class CellSearch:
         for part in np.array_split(lines, 1 + lines.size // FIRST_LINES):
             same &= (unpack_kinds(kinds[part], n) == common).all(axis=0)
         return np.where(same & (common >= ON), common, self._first_kind)
-
-    def know(self, bound: float) -> None:
-        """Take over a lower bound of the loss that was found elsewhere."""
-        self._proved = max(self._proved, bound)
 
     def run(self, mapped: Callable[..., Iterator[Any]] = map) -> bool:
         """Search until nothing below the cutoff is left (True) or the search must end."""
@@ -393,15 +371,12 @@ class Faces:
     def bound(self, kind: Kinds) -> float:
         """A lower bound of the loss of coefficients for which all these samples are off."""
         Z = self._around.samples.Z
-        rest = Z[kind != OFF]
-        values, vectors = np.linalg.eigh(rest.T @ rest)
-        spans = values > GRAM_RANK_TOL * max(values[-1], GRAM_RANK_TOL)
-        if spans.all() or not spans.any():
+        rest = kind != OFF
+        basis = span_of(Z[rest])
+        if basis.shape[1] in (0, Z.shape[1]):
             return -np.inf
-        basis = vectors[:, spans]
-        away = np.linalg.norm(Z - (Z @ basis) @ basis.T, axis=1)
-        inside = away <= FACE_DISTANCE_TOL * np.linalg.norm(Z, axis=1)
-        if not inside[kind != OFF].all():
+        inside = lies_in(Z, basis)
+        if not inside[rest].all():
             return -np.inf
         key = np.packbits(inside).tobytes()
         if key not in self._faces:

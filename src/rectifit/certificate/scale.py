@@ -36,6 +36,7 @@ import numpy.typing as npt
 
 from rectifit._typing import Mask, Vector
 from rectifit.certificate.best_first import first_kinds
+from rectifit.certificate.flats import lies_in, span_of
 from rectifit.certificate.records import (
     OFF,
     Kinds,
@@ -55,7 +56,7 @@ from rectifit.certificate.scale_kernel import (
     is_empty,
     search_nodes,
 )
-from rectifit.tolerances import FACE_DISTANCE_TOL, GRAM_RANK_TOL, SUM_TOL
+from rectifit.tolerances import GRAM_RANK_TOL, SUM_TOL
 
 __all__ = ["ScaleSearch"]
 
@@ -260,8 +261,9 @@ class ScaleSearch:
             _unpack(bits[line], self._n_positive) for bits in (self._points.on, self._points.weakly_on)
         )
         positive = self._order[: self._n_positive]
-        inside = _flat(self.samples.Z, positive[weakly_on])
-        if inside is not None and self._can_close(inside):
+        Z = self.samples.Z
+        basis = span_of(Z[positive[weakly_on]])
+        if basis.shape[1] < Z.shape[1] and self._can_close(lies_in(Z, basis)):
             self._begin()
             return True
         if float(self._mass[on].sum()) < self._need:
@@ -313,17 +315,6 @@ class ScaleSearch:
     def _chart_sizes(self) -> tuple[float, float]:
         """eps of the present level where t'd = 1, and a bound of the length of a there."""
         return LEVELS[self._level] / self._tau, math.sqrt(self.samples.Z.shape[1]) / self._tau
-
-
-def _flat(Z: np.ndarray, on: npt.NDArray[np.intp]) -> Mask | None:
-    """Which samples lie in the span of those that are on; None if that is the whole space."""
-    values, vectors = np.linalg.eigh(Z[on].T @ Z[on])
-    spans = values > GRAM_RANK_TOL * max(values[-1], GRAM_RANK_TOL)
-    if spans.all():
-        return None
-    basis = vectors[:, spans]
-    away = np.linalg.norm(Z - (Z @ basis) @ basis.T, axis=1)
-    return np.asarray(away <= FACE_DISTANCE_TOL * np.linalg.norm(Z, axis=1))
 
 
 def _pack(mask: Mask) -> npt.NDArray[np.int64]:
