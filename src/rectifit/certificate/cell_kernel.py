@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
-
 import numpy as np
-import numpy.typing as npt
 
 from rectifit import bounds
 from rectifit._typing import Integers
@@ -20,6 +17,7 @@ from rectifit.certificate.records import (
     Cell,
     Cells,
     CornerWork,
+    FaceBounds,
     Found,
     FreeWork,
     Layout,
@@ -784,17 +782,16 @@ def spans_all(Z, kind):
 
 
 @inner
-def is_known(nogoods, kind):
-    """Whether all samples of a nogood are OFF."""
-    for e in range(nogoods.shape[0]):
-        inside = True
-        for i in range(nogoods.shape[1]):
-            if nogoods[e, i] and kind[i] != OFF:
-                inside = False
-                break
-        if inside:
-            return True
-    return False
+def bound_by_faces(faces, y, kind):
+    """The best bound of samples that are off, or nearly all of them: each that may be on costs its y^2."""
+    best = -np.inf
+    for e in range(faces.bound.shape[0]):
+        value = faces.bound[e]
+        for i in range(y.shape[0]):
+            if faces.outside[e, i] and kind[i] != OFF and y[i] > 0.0:
+                value -= y[i] * y[i]
+        best = max(best, value)
+    return best
 
 
 @inner
@@ -846,7 +843,7 @@ def add_corners(n_corners, n_free, cell, layout, threshold, free, corners):
 
 @inner
 def bound_cell(
-    samples, cell, kind, before, n_corners, limits, nogoods, layout, free, pieces, corners, found, line
+    samples, cell, kind, before, n_corners, limits, faces, layout, free, pieces, corners, found, line
 ):
     """Bound one cell. Returns what became of it, the bound, how many corners are left, and where to split.
 
@@ -869,7 +866,7 @@ def bound_cell(
         for i in range(n):
             if kind[i] == OFF or kind[i] == CONVEX:
                 off += y[i] * y[i]
-        best = max(best, off * (1.0 - SUM_TOL))
+        best = max(best, off * (1.0 - SUM_TOL), bound_by_faces(faces, y, kind))
         if best >= cutoff:
             return CLOSED, best, 0, -1
         for j in range(q):
@@ -1009,11 +1006,7 @@ def bound_cell(
                 return CLOSED, cutoff, 0, -1
         if left > NARROWED_SHARE:
             break
-    state = GOOD
-    if not regular and not spans_all(samples.Z, kind):
-        if is_known(nogoods, kind):
-            return CLOSED, cutoff, 0, -1
-        state = THIN
+    state = GOOD if regular or spans_all(samples.Z, kind) else THIN
     split, widest = -1, 0.0
     for k in range(q):
         width = high[k] - low[k]
@@ -1056,7 +1049,7 @@ def expand(
     nodes: Integers,
     others: Integers,
     limits: tuple[float, float, float, int],
-    nogoods: Annotated[npt.NDArray[np.bool_], 2],
+    faces: FaceBounds,
     layout: Layout,
     free: FreeWork,
     pieces: PieceWork,
@@ -1067,7 +1060,7 @@ def expand(
 
     cells.state and cells.bound of these places are set; found has where the relaxation of each is least.
     """
-    samples, cells, layout = Samples(*samples), Cells(*cells), Layout(*layout)
+    samples, cells, faces, layout = Samples(*samples), Cells(*cells), FaceBounds(*faces), Layout(*layout)
     free, pieces, corners, found = FreeWork(*free), PieceWork(*pieces), CornerWork(*corners), Found(*found)
     n, q = samples.Z.shape
     kind, seen, K, linear = np.empty(n, np.int8), np.empty(n, np.int8), np.empty((q, q)), np.empty(q)
@@ -1105,7 +1098,7 @@ def expand(
                 (seen, K, linear, squares),
                 n_corners,
                 (cutoff, explained, limit, parent, effort),
-                nogoods,
+                faces,
                 layout,
                 free,
                 pieces,

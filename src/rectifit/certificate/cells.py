@@ -50,7 +50,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.certificate.best_first import Control, Tree, first_kinds
@@ -63,6 +62,7 @@ from rectifit.certificate.records import (
     ON,
     CellRoom,
     Cells,
+    FaceBounds,
     Found,
     Kinds,
     Samples,
@@ -101,6 +101,10 @@ LATE_SHARE = 0.1
 # Cells that the search in a face may take at first, and later as a share of those of the search around it.
 MIN_FACE_CELLS = 2000
 FACE_SHARE = 0.5
+# What is proved of a face beyond the cutoff, as a share of the way to the least loss known in it, and the steps
+# to find that.
+FACE_MARGIN = 0.5
+MAX_FOLLOWED = 20
 # The open cells of a face take at most one part in so many of the memory.
 FACE_MEMORY = 10
 
@@ -173,7 +177,7 @@ class CellSearch(Tree):
         self._taken = np.inf
         self._rooms: deque[CellRoom] = deque()
         self.faces = Faces(self)
-        self.scale = ScaleSearch(self.samples, self.cutoff, self.faces.is_closed)
+        self.scale = ScaleSearch(self.samples, self.cutoff, self.faces.bound)
         self._round = int(np.clip(ROUND_WORK // max(n * q, 1), MIN_ROUND_CELLS, ROUND_CELLS))
         self._open_pyramids()
 
@@ -224,9 +228,9 @@ class CellSearch(Tree):
         limit = explained / self.scale.proved if self.scale.proved > 0.0 else np.inf
         limits = (self.cutoff, explained, limit, EFFORT)
         # Those at the beginning of the round, for the search for a scale may add some in the meantime.
-        nogoods = self.faces.nogoods
+        faces = self.faces.bounds
         tasks: list[Callable[[], Any]] = [
-            partial(self._expand, lines[part], others[part], limits, nogoods, found.part(part))
+            partial(self._expand, lines[part], others[part], limits, faces, found.part(part))
             for part in (slice(e, e + CHUNK_CELLS) for e in range(0, lines.size, CHUNK_CELLS))
         ]
         late = max(self.work - EARLY_WORK, 0)
@@ -276,7 +280,7 @@ class CellSearch(Tree):
         lines: Index,
         others: Index,
         limits: tuple[float, float, float, int],
-        nogoods: npt.NDArray[np.bool_],
+        faces: FaceBounds,
         found: Found,
     ) -> None:
         """Split cells, on one thread."""
@@ -285,7 +289,7 @@ class CellSearch(Tree):
         except IndexError:
             room = make_room(*self.samples.Z.shape)
         samples, cells = tuple(self.samples), tuple(self._pool.cells)
-        expand(samples, cells, lines, others, limits, nogoods, *map(tuple, room), tuple(found))
+        expand(samples, cells, lines, others, limits, tuple(faces), *map(tuple, room), tuple(found))
         self._rooms.append(room)
 
     def _sort_out(self, lines: Index, others: Index, found: Found) -> None:
@@ -315,7 +319,11 @@ class CellSearch(Tree):
 
 
 class Face:
-    """The samples that lie in a subspace, as a problem of less dimension."""
+    """The samples that lie in a subspace, as a problem of less dimension.
+
+    More is proved of it than that it holds nothing below the cutoff around it: a share of the way from there
+    to its own least loss, for the more it costs, the more of the samples outside must be on.
+    """
 
     def __init__(self, around: CellSearch, inside: Mask, basis: Matrix) -> None:
         samples, self._around = around.samples, around
@@ -326,26 +334,40 @@ class Face:
         q, back, y = basis.shape[1], around._turn @ basis @ to_white, samples.y[inside]
         inner = Samples.from_rows(rows @ to_white, y, np.zeros((q, q)))
         control = Control(
-            lambda: around.cutoff - self.outside,
+            self._cutoff,
             lambda b: around.control.offer(back @ b),
             lambda: self.search.n_nodes >= self.budget or self.is_hopeless or around.control.is_over(),
             promising=lambda: around.control.promising() - self.outside,
         )
-        along = np.asarray(np.linalg.lstsq(inner.Z, np.maximum(y, 0.0), rcond=None)[0], np.float64)
+        along, self._least = _follow(inner)
         self.search = CellSearch(inner, along, control, memory_limit=around.memory_limit // FACE_MEMORY)
+        self._proved = -np.inf
+
+    def _cutoff(self) -> float:
+        around = self._around.cutoff - self.outside
+        return around + FACE_MARGIN * max(self._least_found - around, 0.0)
+
+    @property
+    def _least_found(self) -> float:
+        search: CellSearch | None = getattr(self, "search", None)
+        return self._least if search is None else min(self._least, search.least_found)
 
     @property
     def is_hopeless(self) -> bool:
         """Whether there is a loss below the cutoff, so that the face cannot be closed."""
-        return self.search.least_found < self.search.cutoff
+        return self._least_found < self._around.cutoff - self.outside
 
     @property
     def bound(self) -> float:
         """A lower bound of the loss of all samples, where those outside are off."""
-        if self.search.is_closed:
-            # The same as below, but for rounding, which could leave it open.
-            return self._around.cutoff
-        return self.outside + self.search.lower_bound
+        return max(self._proved, self.outside + self.search.lower_bound)
+
+    def advance(self, n_cells: int) -> None:
+        """Search on, up to so many cells in all."""
+        self.budget = n_cells
+        if not self.search.is_done and not self.is_hopeless and self.search.run():
+            # The cutoff around, up to rounding, or more.
+            self._proved = max(self._around.cutoff, self.outside + self.search.cutoff)
 
 
 class Faces:
@@ -353,20 +375,18 @@ class Faces:
 
     If those that are not OFF lie in a subspace V, all samples outside of V are off and cost y^2, and the rest
     cannot cost less than the least loss of all samples in V, wherever the coefficients are: a problem of less
-    dimension. If that reaches the cutoff, no better solution has all samples outside of V off: a nogood.
+    dimension. Its bound B holds elsewhere as well, less what samples outside may gain by being on:
+
+        L(b) >= B - sum of y_i^2 over samples outside of V that are on and have y_i > 0.
     """
 
     def __init__(self, around: CellSearch) -> None:
         self._around = around
         self._faces: dict[bytes, Face] = {}
-        self.nogoods = np.zeros((0, around.samples.y.size), dtype=np.bool_)
+        self.bounds = FaceBounds.none(around.samples.y.size)
 
     def __len__(self) -> int:
         return len(self._faces)
-
-    def is_closed(self, kind: Kinds) -> bool:
-        """Whether no better solution has all samples OFF that are OFF here."""
-        return self.bound(kind) >= self._around.cutoff
 
     def bound(self, kind: Kinds) -> float:
         """A lower bound of the loss of coefficients for which all these samples are off."""
@@ -382,13 +402,26 @@ class Faces:
         if key not in self._faces:
             self._faces[key] = Face(self._around, inside, basis)
         face = self._faces[key]
-        if not face.search.is_done and not face.is_hopeless:
-            before = face.search.n_nodes
-            face.budget = max(MIN_FACE_CELLS, int(FACE_SHARE * self._around.n_nodes))
-            if face.search.run():
-                self.nogoods = np.vstack([self.nogoods, ~inside])
-            self._around.n_nodes += face.search.n_nodes - before
+        before = face.search.n_nodes
+        face.advance(max(MIN_FACE_CELLS, int(FACE_SHARE * self._around.n_nodes)))
+        self._around.n_nodes += face.search.n_nodes - before
+        if face.bound >= self._around.cutoff:
+            self.bounds = self.bounds.plus(~inside, face.bound * (1.0 - SUM_TOL))
         return face.bound
+
+
+def _follow(samples: Samples) -> tuple[Vector, float]:
+    """Coefficients with a small loss, by least squares over the samples that are on, and their loss."""
+    Z, _, y, _ = samples
+    on, best, least = np.ones(y.size, np.bool_), np.zeros(Z.shape[1]), float(y @ y)
+    for _ in range(MAX_FOLLOWED):
+        b = np.asarray(np.linalg.lstsq(Z[on], y[on], rcond=None)[0], np.float64)
+        u = Z @ b
+        loss = float(np.square(np.maximum(u, 0.0) - y).sum())
+        if not loss < least:
+            break
+        best, least, on = b, loss, u > 0.0
+    return best, least
 
 
 def _first_axis_along(b: Vector) -> Matrix:

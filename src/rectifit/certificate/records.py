@@ -22,6 +22,7 @@ __all__ = [
     "CellRoom",
     "Cells",
     "CornerWork",
+    "FaceBounds",
     "Found",
     "FreeWork",
     "KernelRows",
@@ -166,6 +167,28 @@ class Cells(NamedTuple):
         for array, longer in zip(old, grown, strict=True):
             longer[: len(array)] = array
         return Cells(*grown)
+
+
+class FaceBounds(NamedTuple):
+    """Sets of samples, one per line, and a lower bound of the loss where all samples of the set are off.
+
+    Every sample of a set that is on lowers its bound by y^2 at most, or by nothing if y <= 0.
+    """
+
+    outside: Annotated[npt.NDArray[np.bool_], 2]
+    bound: Vector
+
+    @classmethod
+    def none(cls, n_samples: int) -> FaceBounds:
+        """No set yet."""
+        return cls(np.zeros((0, n_samples), np.bool_), np.zeros(0))
+
+    def plus(self, outside: Mask, bound: float) -> FaceBounds:
+        """One set more, or a better bound of one."""
+        same = (self.outside == outside).all(axis=1)
+        if same.any():
+            return FaceBounds(self.outside, np.where(same, np.maximum(self.bound, bound), self.bound))
+        return FaceBounds(np.vstack([self.outside, outside]), np.append(self.bound, bound))
 
 
 class Layout(NamedTuple):
@@ -379,6 +402,7 @@ class ScaleWork(NamedTuple):
     g: Vector
     a: Vector
     can: Integers
+    left: Integers
     last_step: Integers
     counts: Integers
 
@@ -401,6 +425,7 @@ class ScaleWork(NamedTuple):
             g=np.zeros(size),
             a=np.zeros(size),
             can=np.zeros(n_words, np.int64),
+            left=np.zeros(n_words, np.int64),
             last_step=np.zeros(n, np.int64),
             counts=np.zeros(2, np.int64),
         )

@@ -9,7 +9,8 @@ unless |(Zd)_+| is small. Here it is shown that no d with |(Zd)_+| <= eps has a 
 its ray, so that every better b has |b| <= (|y|^2 - bound)^(1/2) / eps. Two facts are used.
 
 * A sample that is off, or has y <= 0, costs at least y^2. So a better solution has samples on with y > 0 and
-  sum y^2 > |y|^2 - cutoff, its mass.
+  sum y^2 > |y|^2 - cutoff, their mass. If B is a lower bound of the loss where all samples of some set are
+  off, it has samples of this set on whose mass exceeds B - cutoff. Each such set is a demand.
 * The set { |(Zd)_+| <= eps } is convex: whether some samples can be on in it at the same time is a convex
   problem, and a linear combination of its inequalities proves that they cannot (`scale_kernel.examine`).
 
@@ -21,9 +22,9 @@ many others cannot be on.
 
 Where the samples that are on lie in a flat, a subspace of less dimension, as with dummy variables, signs
 alone do not decide: all samples outside of the flat may be off by any margin, and what is left is a problem
-of less dimension, a face. If its least loss reaches the cutoff, a better solution has one of the samples
-outside on, the nogood. The sum h of -u over the flat is 0 in the face, and at least some beta > 0 wherever
-one of these is on: h >= beta is a half-space of all better solutions that cuts the face off.
+of less dimension, a face. If its least loss B reaches the cutoff, the samples outside are a demand. The sum
+h of -u over the flat is 0 in the face, and at least some beta > 0 wherever enough of the samples outside are
+on: h >= beta is a half-space of all better solutions that cuts the face off.
 """
 
 from __future__ import annotations
@@ -81,17 +82,17 @@ MAX_POINTS = 512
 class ScaleSearch:
     """Proves in steps that no better solution has |(Zd)_+| <= eps |d|, with |d| the largest coordinate.
 
-    close_face is given kinds of samples, and says whether it is proved that no solution below the cutoff has
-    all samples off that are OFF. work counts samples that a step of a feasibility problem looks at.
+    bound_face is given kinds of samples, and returns a lower bound of the loss of all solutions that have all
+    samples off that are OFF. work counts samples that a step of a feasibility problem looks at.
     """
 
     def __init__(
-        self, samples: Samples, cutoff: float, close_face: Callable[[Kinds], bool] | None = None
+        self, samples: Samples, cutoff: float, bound_face: Callable[[Kinds], float] | None = None
     ) -> None:
         self.samples = samples
         self.cutoff = cutoff
         self.proved = 0.0
-        self._close_face = close_face
+        self._bound_face = bound_face
         self._refused: dict[bytes, Mask] = {}
         self._flats: list[Mask] = []
         self._cuts: set[int] = set()
@@ -105,7 +106,9 @@ class ScaleSearch:
         self._order = np.argsort(-mass, kind="stable")
         self._n_positive = int(np.count_nonzero(mass))
         n_words = -(-self._n_positive // BITS)
-        self._nogoods = np.zeros((0, n_words), np.int64)
+        # Demands: sets of samples, the first of which has all of them, and their bounds where these are off.
+        self._sets = _pack(np.ones(self._n_positive, np.bool_))[None]
+        self._bounds = np.array([float(y @ y)])
         self._nodes = ScaleNodes.empty(MAX_ON + 1, q - 1, n_words)
         self._points = ScalePoints.empty(MAX_POINTS, q - 1, n_words)
         self._work = ScaleWork.empty(n + MAX_CUTS, q - 1, n_words)
@@ -120,10 +123,9 @@ class ScaleSearch:
         return int(self._work.counts[0])
 
     @property
-    def _need(self) -> float:
-        """Mass of samples on that a better solution has, at least."""
-        total = float(np.square(self.samples.y).sum())
-        return total - self.cutoff - SUM_TOL * total
+    def _needs(self) -> Vector:
+        """Mass of samples on that a better solution has in each set, at least."""
+        return np.asarray(self._bounds - self.cutoff - SUM_TOL * self._bounds[0])
 
     def lower_cutoff(self, cutoff: float) -> None:
         """Search for what is better than this from now on; what was proved holds all the more."""
@@ -160,8 +162,8 @@ class ScaleSearch:
             tuple(self._rows),
             eps,
             reach,
-            self._need,
-            self._nogoods,
+            self._sets,
+            self._needs,
             budget,
             tuple(self._nodes),
             tuple(self._points),
@@ -174,7 +176,7 @@ class ScaleSearch:
 
     def _open_level(self, eps: float) -> bool:
         """Find tau for eps, and begin with the set of all directions. Returns False if there is none."""
-        if self._need <= 0.0 or self.samples.Z.shape[1] < 2:
+        if self._needs[0] <= 0.0 or self.samples.Z.shape[1] < 2:
             return False
         if self._rows is None:
             self._rows = self._choose_chart()
@@ -253,9 +255,8 @@ class ScaleSearch:
     def _can_exclude(self, line: int) -> bool:
         """Whether the search may go on after a point whose samples, on or nearly so, weigh enough.
 
-        If they span a face that is closed, it is a nogood from now on. Otherwise the search is without hope
-        if none is clearly on, for all of them may be on or off nearby, or if those that are weigh enough and
-        agree with all nogoods.
+        If they span a face that is closed, there is a new demand. Otherwise the search is without hope if
+        none is clearly on, for all of them may be on or off nearby, or if those that are meet all demands.
         """
         on, weakly_on = (
             _unpack(bits[line], self._n_positive) for bits in (self._points.on, self._points.weakly_on)
@@ -266,9 +267,10 @@ class ScaleSearch:
         if basis.shape[1] < Z.shape[1] and self._can_close(lies_in(Z, basis)):
             self._begin()
             return True
-        if float(self._mass[on].sum()) < self._need:
+        if float(self._mass[on].sum()) < self._needs[0]:
             return bool(on.any())
-        return bool(((self._nogoods & _pack(on)) == 0).all(axis=1).any())
+        masses = [float(self._mass[on & _unpack(line, self._n_positive)].sum()) for line in self._sets]
+        return bool((masses < self._needs).any())
 
     def _retry(self) -> bool:
         """Ask again for the faces that could not be closed. Returns whether one of them can be now."""
@@ -280,29 +282,31 @@ class ScaleSearch:
         return is_any
 
     def _can_close(self, inside: Mask, *, again: bool = False) -> bool:
-        """Whether the face of these samples holds nothing below the cutoff: then its nogood is noted."""
+        """Whether the face of these samples holds nothing below the cutoff: then there is a new demand."""
         key = np.packbits(inside).tobytes()
-        if self._close_face is None or (key in self._refused and not again):
+        if self._bound_face is None or (key in self._refused and not again):
             return False
-        nogood = _pack(~inside[self._order[: self._n_positive]])
-        if (self._nogoods == nogood).all(axis=1).any():
+        outside = _pack(~inside[self._order[: self._n_positive]])
+        if (self._sets == outside).all(axis=1).any():
             return False
         kind = first_kinds(self.samples.y)
         kind[~inside] = OFF
-        if not self._close_face(kind):
+        bound = self._bound_face(kind)
+        if bound < self.cutoff:
             self._refused[key] = inside
             return False
         self._refused.pop(key, None)
-        self._nogoods = np.vstack([self._nogoods, nogood])
+        self._sets = np.vstack([self._sets, outside])
+        self._bounds = np.append(self._bounds, bound)
         self._flats.append(inside[self._order])
         return True
 
-    def _cut_off(self, nogood: int) -> bool:
-        """Cut a face off by a half-space in which all directions lie with a sample of its nogood on.
+    def _cut_off(self, face: int) -> bool:
+        """Cut a face off by a half-space in which all directions lie that meet its demand.
 
         In the face all samples of the flat have u = 0; elsewhere the sum of all -u is positive, mostly.
         """
-        rows, inside = self._rows, self._flats[nogood]
+        rows, inside = self._rows, self._flats[face]
         if rows is None or rows.n_cuts[0] == MAX_CUTS:
             return False
         cut = inside.size + int(rows.n_cuts[0])
@@ -310,7 +314,9 @@ class ScaleSearch:
         h /= max(float(np.linalg.norm(h)), GRAM_RANK_TOL)
         rows.X[cut], rows.Xt[:, cut], rows.offset[cut] = h[:-1], h[:-1], h[-1]
         eps, reach = self._chart_sizes()
-        return bool(find_cut(tuple(rows), eps, reach, self._nogoods[nogood], CUT_LIMITS, tuple(self._work)))
+        # The first demand belongs to no face.
+        demand = self._sets[face + 1], float(self._needs[face + 1])
+        return bool(find_cut(tuple(rows), eps, reach, *demand, CUT_LIMITS, tuple(self._work)))
 
     def _chart_sizes(self) -> tuple[float, float]:
         """eps of the present level where t'd = 1, and a bound of the length of a there."""

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rectifit._typing import Integers, Mask
+from rectifit._typing import Integers, Mask, Vector
 from rectifit.certificate.records import BitSets, ScaleNodes, ScalePoints, ScaleRows, ScaleWork
 from rectifit.compiling import compiled, inner
 from rectifit.tolerances import SUM_TOL
@@ -299,10 +299,23 @@ def is_disjoint(bits, others):
 
 
 @inner
-def keep_point(rows, eps, need, nogoods, points, work):
-    """Remember the point of the last problem. Returns its line if its samples weigh enough for a better one.
+def common_mass(rows, bits, others):
+    """Mass of the samples that both sets have."""
+    total = 0.0
+    for word in range(len(bits)):
+        both = bits[word] & others[word]
+        if both:
+            for e in range(BITS * word, min(BITS * (word + 1), len(rows.mass))):
+                if (both >> (e % BITS)) & 1:
+                    total += rows.mass[e]
+    return total
 
-    Where a nogood has no sample that is on or nearly so, they do not matter, and the line is -1 as well.
+
+@inner
+def keep_point(rows, eps, sets, needs, points, work):
+    """Remember the point of the last problem. Returns its line if its samples on meet all demands, else -1.
+
+    Samples that are nearly on count as on.
     """
     line = points.n_met[0] % len(points.points)
     points.n_met[0] += 1
@@ -318,10 +331,8 @@ def keep_point(rows, eps, need, nogoods, points, work):
             if work.u_all[e] > tol:
                 put(points.on[line], e)
     points.mass[line] = total
-    if total < need:
-        return -1
-    for e in range(len(nogoods)):
-        if is_disjoint(nogoods[e], points.weakly_on[line]):
+    for e in range(len(sets)):
+        if common_mass(rows, sets[e], points.weakly_on[line]) < needs[e]:
             return -1
     return line
 
@@ -353,30 +364,34 @@ def find_cut(
     rows: ScaleRows,
     eps: float,
     reach: float,
-    nogood: Integers,
+    demanded: Integers,
+    need: float,
     limits: tuple[float, float, float],
     work: ScaleWork,
 ) -> bool:
-    """Add the half-space h >= beta with the largest beta that holds wherever a sample of the nogood is on.
+    """Add the half-space h >= beta with the largest beta that holds wherever a demand is met.
 
-    h is the row after the present cuts. limits: the first beta, the factor to the next, and the least.
+    Below beta nearly all of its samples are off, one by one, and the others weigh less than it needs. h is the row after the present cuts. limits: the first beta, the factor to the next, and the least.
     Returns whether there is one.
     """
     rows, work = ScaleRows(*rows), ScaleWork(*work)
     beta, factor, least = limits
-    row = len(rows.offset) - MAX_CUTS + rows.n_cuts[0]
+    row, on = len(rows.offset) - MAX_CUTS + rows.n_cuts[0], 0.0
     offset = rows.offset[row]
     use_none(work)
     use_cuts(rows, work)
     clear(work.a)
     for j in range(len(rows.mass)):
-        if not has(nogood, j):
+        if not has(demanded, j):
             continue
         use_row(rows, j, 1.0, PENALTY, work)
         while beta > 0.0:
             use_row(rows, row, PENALTY, 0.0, work)
             work.offset[work.place[row]] = offset - beta
             if examine(rows, eps, reach, work) == EMPTY:
+                break
+            if on + rows.mass[j] < need:
+                on += rows.mass[j]
                 break
             beta = beta * factor if beta > least else 0.0
         use_row(rows, j, 1.0, 0.0, work)
@@ -426,12 +441,19 @@ def weigh_rows(rows, nodes, top, work):
 
 
 @inner
-def is_urgent(nogood, top, need, nodes, points):
-    """Whether no sample of a nogood is on, and there are points of the node that differ in nothing else."""
-    if not is_disjoint(nogood, nodes.on[top]):
+def is_urgent(rows, demanded, need, least, top, nodes, points):
+    """Whether a demand is not met by the samples on, and there are points that only fail to meet it clearly.
+
+    least: the mass that all points on have to have.
+    """
+    if common_mass(rows, demanded, nodes.on[top]) >= need:
         return False
     for line in range(min(points.n_met[0], len(points.points))):
-        if points.is_inside[line] and points.mass[line] >= need and is_disjoint(nogood, points.on[line]):
+        if (
+            points.is_inside[line]
+            and points.mass[line] >= least
+            and common_mass(rows, demanded, points.on[line]) < need
+        ):
             return True
     return False
 
@@ -458,27 +480,29 @@ def enter_node(rows, top, nodes, points, work):
 
 
 @inner
-def next_test(rows, top, mass, possible, need, nogoods, nodes, points, work):
+def next_test(rows, top, mass, possible, sets, needs, nodes, points, work):
     """A sample that may turn out to be off, heavy ones first, or NOTHING.
 
-    Tests end where those that can be on weigh enough. Of an urgent nogood one that can be on is enough.
+    Tests end where those that can be on meet all demands that are urgent, and the first.
     """
-    if mass < need:
+    if mass < needs[0]:
         return NOTHING
-    if possible < need:
-        for j in range(len(rows.mass)):
-            if not has(nodes.off[top], j) and not has(work.can, j):
-                return j
-    for e in range(len(nogoods)):
-        if is_disjoint(nogoods[e], work.can) and is_urgent(nogoods[e], top, need, nodes, points):
+    for e in range(len(sets)):
+        if e == 0:
+            is_met = possible >= needs[0]
+        else:
+            is_met = common_mass(rows, sets[e], work.can) >= needs[e] or not is_urgent(
+                rows, sets[e], needs[e], needs[0], top, nodes, points
+            )
+        if not is_met:
             for j in range(len(rows.mass)):
-                if has(nogoods[e], j) and not has(nodes.off[top], j):
+                if has(sets[e], j) and not has(nodes.off[top], j) and not has(work.can, j):
                     return j
     return NOTHING
 
 
 @inner
-def run_test(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
+def run_test(rows, top, j, eps, reach, sets, needs, nodes, points, work):
     """Whether sample j can be on in a node; if not, it is off from now on. NODE: whether there is anything.
 
     Returns what is known, the mass that is found possible, and the line of a point that weighs enough.
@@ -499,7 +523,7 @@ def run_test(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
     state = examine(rows, eps, reach, work)
     line, added = -1, 0.0
     if state == MET:
-        line = keep_point(rows, eps, need, nogoods, points, work)
+        line = keep_point(rows, eps, sets, needs, points, work)
         last = (points.n_met[0] - 1) % len(points.points)
         added = add_possible(rows, nodes.off[top], points.weakly_on[last], work)
     if j == NODE:
@@ -515,38 +539,40 @@ def run_test(rows, top, j, eps, reach, need, nogoods, nodes, points, work):
 
 
 @inner
-def is_closed(rows, top, need, nogoods, nodes):
-    """Whether the samples of a node that are not off weigh too little, or those of a nogood are off."""
-    for e in range(len(nogoods)):
-        if is_subset(nogoods[e], nodes.off[top]):
+def is_closed(rows, top, sets, needs, nodes, work):
+    """Whether the samples of a node that are not off cannot meet a demand."""
+    for word in range(len(work.left)):
+        work.left[word] = ~nodes.off[top][word]
+    for e in range(len(sets)):
+        if common_mass(rows, sets[e], work.left) < needs[e]:
             return True
-    return mass_left(rows, nodes.off[top]) < need
+    return False
 
 
 @inner
-def choose(rows, top, need, nogoods, nodes, points):
+def choose(rows, top, sets, needs, nodes, points):
     """The sample to decide next: heavy, and rarely on at the points of the node; -1 if there is none.
 
-    If a nogood is urgent, one of its samples is: first those that are on most often.
+    If a demand of a face is urgent, one of its samples is.
     """
-    n_points, n_inside, nogood = min(points.n_met[0], len(points.points)), 0, -1
+    n_points, n_inside, demanded = min(points.n_met[0], len(points.points)), 0, 0
     for line in range(n_points):
         n_inside += points.is_inside[line]
-    for e in range(len(nogoods)):
-        if nogood < 0 and is_urgent(nogoods[e], top, need, nodes, points):
-            nogood = e
+    for e in range(1, len(sets)):
+        if demanded == 0 and is_urgent(rows, sets[e], needs[e], needs[0], top, nodes, points):
+            demanded = e
     best, chosen = 0.0, -1
     for j in range(len(rows.mass)):
-        if has(nodes.off[top], j) or has(nodes.on[top], j) or (nogood >= 0 and not has(nogoods[nogood], j)):
+        if has(nodes.off[top], j) or has(nodes.on[top], j) or not has(sets[demanded], j):
             continue
-        if nogood < 0 and chosen >= 0 and rows.mass[j] * (1.0 + MIN_RARITY) ** RARITY_POWER <= best:
+        if chosen >= 0 and rows.mass[j] * (1.0 + MIN_RARITY) ** RARITY_POWER <= best:
             break
         count = 0
         for line in range(n_points):
             if points.is_inside[line] and has(points.weakly_on[line], j):
                 count += 1
         rarity = 1.0 + MIN_RARITY - count / max(n_inside, 1)
-        score = rows.mass[j] * rarity**RARITY_POWER if nogood < 0 else float(count)
+        score = rows.mass[j] * rarity**RARITY_POWER
         if score > best or chosen < 0:
             best, chosen = score, j
     return chosen
@@ -557,8 +583,8 @@ def search_nodes(
     rows: ScaleRows,
     eps: float,
     reach: float,
-    need: float,
-    nogoods: BitSets,
+    sets: BitSets,
+    needs: Vector,
     budget: int,
     nodes: ScaleNodes,
     points: ScalePoints,
@@ -566,8 +592,8 @@ def search_nodes(
 ) -> tuple[int, int]:
     """Depth first over the signs of heavy samples. Returns how it ended, and the line of a point or -1.
 
-    need: the mass of samples on that a better solution has at least. nogoods: one set of samples per line
-    that are not all off in any better solution.
+    Demands: in each of the sets every better solution has samples on with a mass of at least `needs`. The
+    first set has all samples.
     """
     rows, nodes = ScaleRows(*rows), ScaleNodes(*nodes)
     points, work = ScalePoints(*points), ScaleWork(*work)
@@ -576,7 +602,7 @@ def search_nodes(
             return PAUSED, -1
         top = nodes.height[0] - 1
         off = nodes.off[top]
-        if is_closed(rows, top, need, nogoods, nodes):
+        if is_closed(rows, top, sets, needs, nodes, work):
             nodes.height[0] -= 1
             continue
         weigh_rows(rows, nodes, top, work)
@@ -584,10 +610,10 @@ def search_nodes(
         mass, state, j = mass_left(rows, off), MET, NODE
         while True:
             if is_met:
-                j = next_test(rows, top, mass, possible, need, nogoods, nodes, points, work)
+                j = next_test(rows, top, mass, possible, sets, needs, nodes, points, work)
             if j == NOTHING:
                 break
-            state, added, line = run_test(rows, top, j, eps, reach, need, nogoods, nodes, points, work)
+            state, added, line = run_test(rows, top, j, eps, reach, sets, needs, nodes, points, work)
             if line >= 0:
                 return MASSIVE, line
             possible += added
@@ -596,10 +622,10 @@ def search_nodes(
                     break
                 mass -= rows.mass[j]
             is_met = True
-        if (j == NODE and state == EMPTY) or is_closed(rows, top, need, nogoods, nodes):
+        if (j == NODE and state == EMPTY) or is_closed(rows, top, sets, needs, nodes, work):
             nodes.height[0] -= 1
             continue
-        chosen = choose(rows, top, need, nogoods, nodes, points)
+        chosen = choose(rows, top, sets, needs, nodes, points)
         if chosen < 0 or top + 2 > len(nodes.on):
             return STUCK, -1
         copy(nodes.on[top], nodes.on[top + 1])
