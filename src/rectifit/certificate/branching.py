@@ -45,7 +45,7 @@ from rectifit.certificate.tighten import (
 from rectifit.certificate.transfer import Transfer, first_transfer
 from rectifit.tolerances import INTERVAL_RTOL
 
-__all__ = ["N_SLABS", "SignSearch"]
+__all__ = ["SignSearch"]
 
 # Samples with the largest outcomes that are tilted together, per coefficient.
 FIRST_TILTS_PER_COEFFICIENT = 3
@@ -113,8 +113,6 @@ class SignSearch(BestFirst[Signs]):
     ) -> None:
         super().__init__(samples.y, control, memory_limit)
         self._budget = budget
-        # Work up to the end of the first slab, if that was closed as it was.
-        self.work_of_first = np.inf
         self.given = samples
         self._use(samples)
         none = np.full(samples.y.size, np.inf) if reach is None else reach
@@ -304,8 +302,6 @@ class SignSearch(BestFirst[Signs]):
             return self._split_root(node)
         is_kept = bool(self._tightened(node)) if node.is_new else self._bound_again(node)
         if not is_kept or node.bound >= self.cutoff:
-            if self.n_nodes == 1:
-                self.work_of_first = self.work + self.looks_at_node
             return []
         self.offer(node.start.b)
         parts = self._split_slab(node)

@@ -203,6 +203,11 @@ class CellSearch(Tree):
             same &= (unpack_kinds(kinds[part], n) == common).all(axis=0)
         return np.where(same & (common >= ON), common, self._first_kind)
 
+    @property
+    def total_work(self) -> float:
+        """Looks at all samples, for cells, the scale and faces."""
+        return self.work + (self.scale.work + self.faces.work) / max(self.samples.y.size, 1)
+
     def run(self, mapped: Callable[..., Iterator[Any]] = map) -> bool:
         """Search until nothing below the cutoff is left (True) or the search must end."""
         while not self.is_done:
@@ -260,7 +265,7 @@ class CellSearch(Tree):
                 cells.low[line], cells.high[line] = -1.0, 1.0
                 cells.low[line, axis] = cells.high[line, axis] = sign
                 cells.axis[line], cells.sign[line], cells.split[line] = axis, sign, int(np.argmax(others))
-                cells.n_corners[line], cells.bound[line] = 0, self._proved
+                cells.n_corners[line], cells.bound[line], cells.share[line] = 0, self._proved, 0.5 / q
                 cells.kinds[line] = pack_kinds(self._first_kind)
                 heapq.heappush(self._queue, (self._proved, int(line)))
 
@@ -295,6 +300,8 @@ class CellSearch(Tree):
     def _sort_out(self, lines: Index, others: Index, found: Found) -> None:
         """Drop cells that are closed, look into faces, put the rest where it belongs, and offer points."""
         self._offer(found)
+        self._pool.cells.share[lines] *= 0.5
+        self._pool.cells.share[others] = self._pool.cells.share[lines]
         cells, cutoff, parts = self._pool.cells, self.cutoff, np.column_stack([lines, others]).ravel()
         for line in parts[cells.state[parts] == THIN]:
             kind = unpack_kinds(cells.kinds[line], self.samples.y.size)
@@ -302,6 +309,7 @@ class CellSearch(Tree):
         is_open = (cells.state[parts] != CLOSED) & (cells.bound[parts] < cutoff)
         is_leaf = is_open & (cells.split[parts] < 0)
         self._leaves = min(self._leaves, float(cells.bound[parts[is_leaf]].min(initial=np.inf)))
+        self.open_share -= float(cells.share[parts[~is_open | is_leaf]].sum())
         self._pool.release(parts[~is_open | is_leaf])
         kept = parts[is_open & ~is_leaf].tolist()
         if self._pool.n_used >= self._pool.capacity:
@@ -387,6 +395,12 @@ class Faces:
 
     def __len__(self) -> int:
         return len(self._faces)
+
+    @property
+    def work(self) -> float:
+        """Samples looked at."""
+        searches = [face.search for face in self._faces.values()]
+        return sum(search.total_work * search.samples.y.size for search in searches)
 
     def bound(self, kind: Kinds) -> float:
         """A lower bound of the loss of coefficients for which all these samples are off."""

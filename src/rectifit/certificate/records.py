@@ -127,7 +127,8 @@ class Cells(NamedTuple):
     """Cells, one per line of each array.
 
     kinds are packed, two bits a sample; corners are the signs of those that the relaxation used, and weights
-    theirs; split is the coordinate to split next, -1 if the cell is too narrow.
+    theirs; split is the coordinate to split next, -1 if the cell is too narrow; share is that of the whole, of
+    which parts of a cell have equal ones.
     """
 
     low: Matrix
@@ -141,6 +142,7 @@ class Cells(NamedTuple):
     split: Small
     state: Small
     bound: Vector
+    share: Vector
 
     @classmethod
     def empty(cls, size: int, n_samples: int, n_columns: int) -> Cells:
@@ -157,6 +159,7 @@ class Cells(NamedTuple):
             sign,
             split,
             state,
+            np.empty(size),
             np.empty(size),
         )
 

@@ -15,13 +15,13 @@ its bound rose on as it did in its last piece, and none falls behind by more tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from rectifit._typing import Vector
 from rectifit.certificate.best_first import Control
-from rectifit.certificate.branching import N_SLABS, SignSearch
+from rectifit.certificate.branching import SignSearch
 from rectifit.certificate.cells import CellSearch
 from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import Kinds, Samples
@@ -39,29 +39,35 @@ MIN_FIRST_PIECE = 20_000
 FIRST_PIECE_PER_SAMPLE = 50
 PIECE_SHARE = 0.5
 # The part that is behind gets at least this share of the work of the other.
-LEAST_SHARE = 0.5
+LEAST_CELLS = 0.5
+LEAST_SIGNS = 0.15
+# A look at all samples for the search over signs takes so many times as long as one for cells.
+SIGN_COST = 2.0
 # Of the memory, the share of each part while there are two.
 HALF = 0.5
 
 
 @dataclass
 class Part:
-    """One of the ways to split the root, and its work and bound before its last piece."""
+    """One of the ways to split the root."""
 
     search: SignSearch | CellSearch
-    before: tuple[int, float] = field(default=(0, -np.inf))
 
     @property
-    def work(self) -> int:
-        return self.search.work
+    def work(self) -> float:
+        """Looks at all samples, in the time that those of cells take."""
+        return self.search.total_work * (SIGN_COST if isinstance(self.search, SignSearch) else 1.0)
+
+    @property
+    def next_work(self) -> float:
+        """Work after the next node, if that takes as long as those before: those of signs take long."""
+        is_long = isinstance(self.search, SignSearch) and self.search.n_nodes > 0
+        return self.work * (1.0 + 1.0 / self.search.n_nodes) if is_long else self.work
 
     def expected(self) -> float:
-        """Work until it is done, if its bound rises on as it did."""
-        work, bound = self.before
-        left, risen = self.search.cutoff - self.search.reached, self.search.reached - bound
-        if not risen > 0.0:
-            return np.inf
-        return left * (self.work - work) / risen
+        """Work until it is done, if what is open takes as long as what is closed did."""
+        share = self.search.open_share
+        return self.work * share / (1.0 - share) if share < 1.0 else np.inf
 
 
 class Search:
@@ -95,8 +101,6 @@ class Search:
         signs = SignSearch(samples, control, reach, HALF * memory_limit, budget)
         self._signs = Part(signs)
         self._parts = [self._signs]
-        # Work on cells before the first slab.
-        self._first_work = 0
 
     @property
     def lower_bound(self) -> float:
@@ -113,7 +117,7 @@ class Search:
         return max(self._parts, key=lambda part: part.search.lower_bound).search.n_open
 
     @property
-    def work(self) -> int:
+    def work(self) -> float:
         """Looks at all samples so far."""
         return sum(part.work for part in self._parts)
 
@@ -143,7 +147,6 @@ class Search:
         with workers(self._control.n_threads) as mapped:
             while not any(part.search.is_done for part in self._parts):
                 part, end = self._next()
-                part.before = part.work, part.search.reached
                 while part.work < end and not part.search.is_done:
                     if self._control.is_over() or self.work >= self._budget:
                         return False
@@ -162,14 +165,10 @@ class Search:
         first_piece = max(MIN_FIRST_PIECE, FIRST_PIECE_PER_SAMPLE * self._samples.y.size)
         if cells.work < first_piece and not many:
             return cells, first_piece
-        if signs.search.n_first_left == N_SLABS:
-            self._first_work = cells.work
+        if signs.search.n_first_left > 0 and signs.search.n_open == signs.search.n_first_left:
+            # Slabs are worth their while as long as each is closed as it is; the first holds the incumbent.
             return signs, signs.work + 1
-        if signs.search.n_first_left > 0:
-            # The first slab, which holds the incumbent, shows what slabs are worth.
-            preferred = signs if many or signs.search.work_of_first <= self._first_work else cells
-        else:
-            preferred = min(signs, cells, key=Part.expected)
-        other = cells if preferred is signs else signs
-        part = preferred if other.work >= LEAST_SHARE * preferred.work else other
+        preferred = signs if many else min(signs, cells, key=Part.expected)
+        other, share = (cells, LEAST_CELLS) if preferred is signs else (signs, LEAST_SIGNS)
+        part = preferred if other.next_work >= share * preferred.work else other
         return part, max(first_piece, (1.0 + PIECE_SHARE) * part.work)
