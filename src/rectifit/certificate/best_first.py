@@ -26,7 +26,7 @@ from rectifit.tolerances import SUM_TOL
 __all__ = ["ROUND_NODES", "BestFirst", "Control", "Node", "Tree", "first_kinds"]
 
 # Nodes that are expanded in a round, on however many threads.
-ROUND_NODES = 8
+ROUND_NODES = 4
 
 
 @dataclass(slots=True)

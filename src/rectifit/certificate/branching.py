@@ -70,6 +70,8 @@ N_SLABS = len(FIRST_CUTS) + 1
 # A far region is cut at this multiple, until that is reached.
 FAR_FACTOR = 4.0
 MAX_FAR = 200.0
+# The far region is a slab once it is known to end at this multiple of where it begins.
+MAX_SLAB_RATIO = 8.0
 # A slab is split if it is wider than this, in units in which it is split half way: the inverse hyperbolic
 # sine of m / |y| over SLAB_UNIT, logarithmic far away.
 MIN_SLAB_WIDTH = 0.1
@@ -88,12 +90,16 @@ SAMPLE_BYTES = 25
 
 @dataclass(slots=True)
 class Signs(Node):
-    """A region with a bound, and where its relaxation was last minimised; is_new before it is tightened."""
+    """A region with a bound, and where its relaxation was last minimised; is_new before it is tightened.
+
+    is_held: a far region that was not closed at once.
+    """
 
     region: Region
     c: Vector
     start: Start
     is_new: bool = False
+    is_held: bool = False
 
     @property
     def is_far(self) -> bool:
@@ -115,6 +121,12 @@ class SignSearch(BestFirst[Signs]):
         self._budget = budget
         self.given = samples
         self._use(samples)
+        # Better ray minima have no smaller mean than this, where there are slabs.
+        self.least_mean = -np.inf
+        self.needs_slabs = False
+        # The far region is held back as long as it may be cut off.
+        self._held: list[Signs] = []
+        self.holds_far = False
         none = np.full(samples.y.size, np.inf) if reach is None else reach
         self.region = Region(first_kinds(samples.y), -none, none.copy())
         self._push([self._new(self.region)])
@@ -140,7 +152,8 @@ class SignSearch(BestFirst[Signs]):
             return []
         many = np.count_nonzero(self.region.kind == FREE) > MAX_FREE_WITHOUT_SLABS
         if many and self._plain(root).factor is None and not can_shrink(self.given.Z):
-            return self._first_slabs()
+            self.needs_slabs = True
+            return [root]
         parts = self._tightened(root)
         self._proved = max(self._proved, min([self.cutoff, *(part.bound for part in parts)]))
         return parts
@@ -158,6 +171,46 @@ class SignSearch(BestFirst[Signs]):
     def n_first_left(self) -> int:
         """First slabs that were not looked at yet."""
         return max(N_SLABS + 1 - self.n_nodes, 0) if self.has_slabs else 0
+
+    @property
+    def n_open(self) -> int:
+        return super().n_open + len(self._held)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there is nothing to do but in the far region, which is held back."""
+        return bool(self._held) and super().n_open == 0
+
+    @property
+    def reached(self) -> float:
+        return min(super().reached, *(node.bound for node in self._held), np.inf)
+
+    def release_far(self) -> None:
+        """Search the far region from now on."""
+        self.holds_far, held, self._held = False, self._held, []
+        for node in held:
+            node.is_held = False
+        self._push(held)
+
+    def cut_at(self, least_mean: float) -> None:
+        """Cut off what has a smaller mean than all better ray minima."""
+        if not least_mean > self.least_mean:
+            return
+        self.least_mean, held, self._held = least_mean, self._held, []
+        for node in held:
+            high = float(node.region.U[-1])
+            if high <= least_mean:
+                self.open_share -= node.share
+            elif least_mean >= MAX_SLAB_RATIO * high:
+                slab = self._slab(least_mean / self._size, high / self._size)
+                slab.share = node.share
+                self._push([slab])
+            else:
+                self._held.append(node)
+
+    def _push(self, nodes: list[Signs]) -> None:
+        self._held += [node for node in nodes if node.is_held]
+        super()._push([node for node in nodes if not node.is_held])
 
     @property
     def node_bytes(self) -> int:
@@ -192,16 +245,27 @@ class SignSearch(BestFirst[Signs]):
             base = self._plain(root)
         return True
 
-    def _first_slabs(self) -> list[Signs]:
-        """Slabs that together hold all better solutions, the highest first and the far one last."""
+    @property
+    def mean(self) -> Vector:
+        """The row of the slabs."""
+        return self.samples.Z[-1]
+
+    def cut(self, v: Vector) -> None:
+        """Cut the root into slabs of v'Zb, v >= 0 with |v| = 1, instead of all that was open.
+
+        Together they hold all better solutions, the highest first and the far one last.
+        """
         Z, _, y, ridge = self.given
         self._size = float(np.linalg.norm(y))
-        mean = Z.sum(axis=0) / np.sqrt(y.size)
+        mean = Z.T @ v
         self._use(Samples.from_rows(np.vstack([Z, mean]), np.append(y, 0.0), ridge))
         top = (1.0 + np.sqrt(max(self.cutoff, 0.0)) / self._size) * (1.0 + INTERVAL_RTOL)
         cuts = (top, *FIRST_CUTS)
-        slabs = [self._slab(low, high) for high, low in pairwise(cuts)]
-        return [*slabs, self._far(cuts[-1])]
+        self._open, self.needs_slabs = [], False
+        slabs = [*(self._slab(low, high) for high, low in pairwise(cuts)), self._far(cuts[-1])]
+        for slab in slabs:
+            slab.share = 1.0 / len(slabs)
+        self._push(slabs)
 
     def _slab(self, low: float, high: float) -> Signs:
         """The slab of all b with low <= m(b) / |y| <= high."""
@@ -223,12 +287,12 @@ class SignSearch(BestFirst[Signs]):
         l[kind == FAR_ON] = 0.0
         return node
 
-    def _tightened(self, node: Signs) -> list[Signs]:
+    def _tightened(self, node: Signs, max_rounds: int = MAX_ROOT_ROUNDS) -> list[Signs]:
         """A new node after intervals, ascent and tilts; none if it holds nothing better."""
         is_open = self._find_intervals(node)
         if is_open:
             node.c = np.where(node.c == 0.0, first_transfer(node.region), node.c)
-            is_open = self._tighten(node, MAX_ROOT_ROUNDS, first=True)
+            is_open = self._tighten(node, max_rounds, first=True)
         node.is_new = False
         return [node] if is_open else []
 
@@ -300,12 +364,26 @@ class SignSearch(BestFirst[Signs]):
     def _expand(self, node: Signs) -> list[Signs]:
         if node.is_new and node.region is self.region:
             return self._split_root(node)
+        if self.has_slabs and self._is_cut_off(node):
+            return []
+        if node.is_far and node.is_new and self.holds_far:
+            node.is_held = bool(self._tightened(node, 1)) and node.bound < self.cutoff
+            node.is_new = True
+            return [node] if node.is_held else []
         is_kept = bool(self._tightened(node)) if node.is_new else self._bound_again(node)
         if not is_kept or node.bound >= self.cutoff:
             return []
         self.offer(node.start.b)
         parts = self._split_slab(node)
         return parts if parts else self._split_sign(node)
+
+    def _is_cut_off(self, node: Signs) -> bool:
+        """Cut a slab at the least mean of better ray minima. True if nothing is left of it."""
+        if node.region.U[-1] <= self.least_mean:
+            return True
+        if not node.is_far:
+            node.region.l[-1] = max(node.region.l[-1], self.least_mean)
+        return False
 
     def _bound_again(self, node: Signs) -> bool:
         """Bound a node whose parent was tightened. False if it holds nothing better."""

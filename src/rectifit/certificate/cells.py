@@ -204,6 +204,15 @@ class CellSearch(Tree):
         return np.where(same & (common >= ON), common, self._first_kind)
 
     @property
+    def _explained(self) -> float:
+        """The largest |u_+| of a better ray minimum."""
+        return math.sqrt(max(self._squares - self._proved, 0.0)) * (1.0 + SUM_TOL)
+
+    def least_mean(self, mean: Vector) -> float:
+        """A lower bound of mean'b over better ray minima, if mean is that of the weights of `scale.centre`."""
+        return self.scale.least_mean(self._turn.T @ mean, self._explained)
+
+    @property
     def total_work(self) -> float:
         """Looks at all samples, for cells, the scale and faces."""
         return self.work + (self.scale.work + self.faces.work) / max(self.samples.y.size, 1)
@@ -228,8 +237,7 @@ class CellSearch(Tree):
         self.scale.lower_cutoff(self.cutoff)
         others = self._pool.reserve(lines.size)
         n, q = self.samples.Z.shape
-        found = Found.empty(lines.size, q)
-        explained = math.sqrt(max(self._squares - self._proved, 0.0)) * (1.0 + SUM_TOL)
+        found, explained = Found.empty(lines.size, q), self._explained
         limit = explained / self.scale.proved if self.scale.proved > 0.0 else np.inf
         limits = (self.cutoff, explained, limit, EFFORT)
         # Those at the beginning of the round, for the search for a scale may add some in the meantime.

@@ -57,7 +57,7 @@ from rectifit.certificate.scale_kernel import (
     is_empty,
     search_nodes,
 )
-from rectifit.tolerances import GRAM_RANK_TOL, SUM_TOL
+from rectifit.tolerances import COVER_TOL, GRAM_RANK_TOL, INTERVAL_RTOL, SUM_TOL
 
 __all__ = ["ScaleSearch"]
 
@@ -67,6 +67,8 @@ LEVELS = (1 / 1000, 1 / 300, 1 / 100, 1 / 50, 1 / 30, 1 / 20, 1 / 15, 1 / 10, 1 
 FIRST_TAU = 1.0
 TAU_FACTOR = 0.97
 MIN_TAU = 0.01
+# A tau that is large enough.
+GOOD_TAU = 0.8
 # Turns of t towards directions with a small tau, and the eps for which that is done.
 CHART_TURNS = 6
 CHART_LEVEL = 1 / 100
@@ -77,6 +79,8 @@ RETRY_FACTOR = 2
 # Samples that may be on by choice at the same time, and points that are remembered.
 MAX_ON = 255
 MAX_POINTS = 512
+# Newton steps towards the weights of the samples that make up t.
+CENTRE_STEPS = 50
 
 
 class ScaleSearch:
@@ -115,6 +119,8 @@ class ScaleSearch:
         self._mass = mass[self._order[: self._n_positive]]
         self._rows: ScaleRows | None = None
         self._t = np.zeros(q)
+        # The largest proved |(Zd)_+| / t'd.
+        self._ratio = 0.0
         self._tau = FIRST_TAU
 
     @property
@@ -123,9 +129,54 @@ class ScaleSearch:
         return int(self._work.counts[0])
 
     @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to try for now."""
+        return self._is_over
+
+    @property
     def _needs(self) -> Vector:
         """Mass of samples on that a better solution has in each set, at least."""
         return np.asarray(self._bounds - self.cutoff - SUM_TOL * self._bounds[0])
+
+    def centre(self) -> Vector:
+        """Weights v >= 0 of the samples with |v| = 1 such that t has the direction of -Z'v, if there are any.
+
+        They are what makes t'd positive where all samples are off. Of those with Z'v = -t the shortest is
+        v = (Za)_+ with the a that minimises |(Za)_+|^2 / 2 + t'a, by Newton steps. Without any, all are the
+        same.
+        """
+        Z = self.samples.Z
+        if self._rows is None:
+            self._rows = self._choose_chart()
+        a, step, ridge = -self._t, np.inf, GRAM_RANK_TOL * np.eye(Z.shape[1])
+        for _ in range(CENTRE_STEPS):
+            u = Z @ a
+            slope = Z.T @ np.maximum(u, 0.0) + self._t
+            if np.linalg.norm(slope) <= COVER_TOL * COVER_TOL:
+                break
+            on = Z[u > 0.0]
+            step = np.linalg.solve(on.T @ on + ridge, slope)
+            length, loss = 1.0, _half_square(u) + float(self._t @ a)
+            while length > COVER_TOL:
+                there = a - length * step
+                if _half_square(Z @ there) + float(self._t @ there) < loss:
+                    break
+                length *= 0.5
+            a = a - length * step
+        v = np.maximum(Z @ a, 0.0)
+        if not np.linalg.norm(Z.T @ v + self._t) <= COVER_TOL:
+            v = np.ones(len(Z))
+        return np.asarray(v / np.linalg.norm(v))
+
+    def least_mean(self, mean: Vector, explained: float) -> float:
+        """A lower bound of mean'b over better ray minima, for a mean in the direction of -t.
+
+        They have |u_+| <= explained, and |u_+| > ratio t'b if ratio is what is proved.
+        """
+        length = float(np.linalg.norm(mean))
+        if self._ratio == 0.0 or float(np.linalg.norm(mean + length * self._t)) > COVER_TOL * length:
+            return -np.inf
+        return -length * explained / self._ratio * (1.0 + INTERVAL_RTOL)
 
     def lower_cutoff(self, cutoff: float) -> None:
         """Search for what is better than this from now on; what was proved holds all the more."""
@@ -171,6 +222,7 @@ class ScaleSearch:
         )
         if status == DONE:
             self.proved, self._is_open = LEVELS[self._level], False
+            self._ratio = max(self._ratio, self._chart_sizes()[0])
             self._level += 1
         return status in (PAUSED, DONE) or (status != STUCK and self._can_exclude(line))
 
@@ -207,7 +259,7 @@ class ScaleSearch:
             is_new = bool(new)
 
     def _choose_chart(self) -> ScaleRows:
-        """Find t with a large tau: it is turned towards the directions with the least t'd."""
+        """Find t with a large tau: the mean of all rows, or one turned towards directions with the least t'd."""
         Z = self.samples.Z
         t, best = -Z.sum(axis=0), -1.0
         for turn in range(CHART_TURNS):
@@ -216,7 +268,7 @@ class ScaleSearch:
             tau, worst = self._find_tau(t, CHART_LEVEL, FIRST_TAU)
             if tau > best:
                 best, self._t = tau, t
-            if worst is None:
+            if worst is None or best >= GOOD_TAU:
                 break
             t = t + (worst / np.linalg.norm(worst) - t) / (turn + 2.0)
         basis = np.linalg.qr(np.column_stack([self._t, np.eye(Z.shape[1])]))[0][:, 1:]
@@ -321,6 +373,10 @@ class ScaleSearch:
     def _chart_sizes(self) -> tuple[float, float]:
         """eps of the present level where t'd = 1, and a bound of the length of a there."""
         return LEVELS[self._level] / self._tau, math.sqrt(self.samples.Z.shape[1]) / self._tau
+
+
+def _half_square(u: Vector) -> float:
+    return 0.5 * float(np.square(np.maximum(u, 0.0)).sum())
 
 
 def _pack(mask: Mask) -> npt.NDArray[np.int64]:

@@ -39,8 +39,13 @@ MIN_FIRST_PIECE = 20_000
 FIRST_PIECE_PER_SAMPLE = 50
 PIECE_SHARE = 0.5
 # The part that is behind gets at least this share of the work of the other.
-LEAST_CELLS = 0.5
-LEAST_SIGNS = 0.15
+LEAST_SHARE = 0.2
+# How the share of the work that is done goes with the share of the tree that is closed, and the least share.
+CELL_POWER = 2.0
+SIGN_POWER = 0.5
+LEAST_DONE = 0.05
+# Work on the scale between two looks at what it says of the far region, in samples.
+SCALE_STEP = 1 << 21
 # A look at all samples for the search over signs takes so many times as long as one for cells.
 SIGN_COST = 2.0
 # Of the memory, the share of each part while there are two.
@@ -65,9 +70,13 @@ class Part:
         return self.work * (1.0 + 1.0 / self.search.n_nodes) if is_long else self.work
 
     def expected(self) -> float:
-        """Work until it is done, if what is open takes as long as what is closed did."""
-        share = self.search.open_share
-        return self.work * share / (1.0 - share) if share < 1.0 else np.inf
+        """Work until it is done, guessed from the share of the tree that is closed.
+
+        The last cells take longer than the first; slabs are closed late, and then many at once.
+        """
+        power = SIGN_POWER if isinstance(self.search, SignSearch) else CELL_POWER
+        done = min(max(1.0 - self.search.open_share, LEAST_DONE), 1.0) ** power
+        return self.work * (1.0 - done) / done
 
 
 class Search:
@@ -131,9 +140,9 @@ class Search:
         root = self._signs.search
         assert isinstance(root, SignSearch)
         root.advance()
-        if root.has_slabs and self._budget < np.inf:
+        if root.needs_slabs and self._budget < np.inf:
             return False
-        if self._reach is None and root.has_slabs and self._samples.Z.shape[1] <= MAX_CELL_COLUMNS:
+        if root.needs_slabs and self._reach is None and self._samples.Z.shape[1] <= MAX_CELL_COLUMNS:
             memory = int(HALF * self._memory_limit)
             cells = CellSearch(
                 self._samples,
@@ -144,6 +153,9 @@ class Search:
                 memory_limit=memory,
             )
             self._parts.append(Part(cells))
+        if root.needs_slabs:
+            n, root.holds_far = self._samples.y.size, len(self._parts) > 1
+            root.cut(np.full(n, n**-0.5) if len(self._parts) == 1 else self._cells.scale.centre())
         with workers(self._control.n_threads) as mapped:
             while not any(part.search.is_done for part in self._parts):
                 part, end = self._next()
@@ -151,9 +163,26 @@ class Search:
                     if self._control.is_over() or self.work >= self._budget:
                         return False
                     part.search.know(self.lower_bound)
+                    if len(self._parts) > 1:
+                        root.cut_at(self._cells.least_mean(root.mean))
                     part.search.advance(mapped)
                     self._control.report()
         return any(part.search.is_closed for part in self._parts)
+
+    @property
+    def _cells(self) -> CellSearch:
+        cells = self._parts[1].search
+        assert isinstance(cells, CellSearch)
+        return cells
+
+    def _cut_far(self, signs: SignSearch, work: float) -> bool:
+        """Try to bound the scale so that nothing is left of the far region, or a slab."""
+        scale, end = self._cells.scale, self._cells.scale.work + work * self._samples.y.size
+        while signs.is_waiting and scale.work < end and not self._control.is_over():
+            if scale.advance(SCALE_STEP):
+                break
+            signs.cut_at(self._cells.least_mean(signs.mean))
+        return not signs.is_waiting
 
     def _next(self) -> tuple[Part, float]:
         """The part that gets the next piece of work, and its work at the end of that."""
@@ -165,10 +194,12 @@ class Search:
         first_piece = max(MIN_FIRST_PIECE, FIRST_PIECE_PER_SAMPLE * self._samples.y.size)
         if cells.work < first_piece and not many:
             return cells, first_piece
+        if signs.search.is_waiting and not self._cut_far(signs.search, first_piece):
+            signs.search.release_far()
         if signs.search.n_first_left > 0 and signs.search.n_open == signs.search.n_first_left:
             # Slabs are worth their while as long as each is closed as it is; the first holds the incumbent.
             return signs, signs.work + 1
-        preferred = signs if many else min(signs, cells, key=Part.expected)
-        other, share = (cells, LEAST_CELLS) if preferred is signs else (signs, LEAST_SIGNS)
+        preferred, other = sorted([signs, cells], key=Part.expected)
+        share = max(preferred.expected() / max(other.expected(), 1.0), LEAST_SHARE)
         part = preferred if other.next_work >= share * preferred.work else other
         return part, max(first_piece, (1.0 + PIECE_SHARE) * part.work)
