@@ -76,6 +76,16 @@ MAX_SLAB_RATIO = 8.0
 # sine of m / |y| over SLAB_UNIT, logarithmic far away.
 MIN_SLAB_WIDTH = 0.1
 SLAB_UNIT = 0.5
+# What a split leaves of the gap, before any is known, with the weight of so many; where it closes a node; and
+# at most. The gap, as a share of the cutoff, that a node closes by itself; that of a first slab, before it is
+# known; and levels of splits at most.
+FIRST_LEFT = 0.5
+FIRST_LEFT_WEIGHT = 2
+CLOSED_LEFT = 0.2
+MAX_LEFT = 0.95
+EASY_GAP = 0.1
+FIRST_GAP = 0.3
+MAX_LEVELS = 50.0
 # The room below the cutoff is taken to be no smaller than this share of the cutoff, and than this.
 MIN_ROOM_SHARE = 1e-6
 MIN_ROOM = 1e-15
@@ -124,6 +134,9 @@ class SignSearch(BestFirst[Signs]):
         # Better ray minima have no smaller mean than this, where there are slabs.
         self.least_mean = -np.inf
         self.needs_slabs = False
+        self._first_bound = -np.inf
+        # What splits leave of the gap of a node, on average, and how many of them there were.
+        self._left, self._n_left = FIRST_LEFT, FIRST_LEFT_WEIGHT
         # The far region is held back as long as it may be cut off.
         self._held: list[Signs] = []
         self.holds_far = False
@@ -184,6 +197,15 @@ class SignSearch(BestFirst[Signs]):
     @property
     def reached(self) -> float:
         return min(super().reached, *(node.bound for node in self._held), np.inf)
+
+    def expected_nodes(self) -> float:
+        """How many nodes there are still to expand, if splits leave as much of gaps as they did."""
+        nodes = [*(node for *_, node in self._open), *self._stack, *self._held]
+        gaps = np.array([(self.cutoff - node.bound) / abs(self.cutoff) for node in nodes])
+        # Nothing is known yet of first slabs.
+        gaps = np.where([node.bound <= self._first_bound for node in nodes], np.minimum(gaps, FIRST_GAP), gaps)
+        levels = np.log(np.maximum(gaps, EASY_GAP) / EASY_GAP) / -np.log(min(self._left, MAX_LEFT))
+        return float(np.exp2(np.minimum(levels, MAX_LEVELS)).sum())
 
     def release_far(self) -> None:
         """Search the far region from now on."""
@@ -261,7 +283,7 @@ class SignSearch(BestFirst[Signs]):
         self._use(Samples.from_rows(np.vstack([Z, mean]), np.append(y, 0.0), ridge))
         top = (1.0 + np.sqrt(max(self.cutoff, 0.0)) / self._size) * (1.0 + INTERVAL_RTOL)
         cuts = (top, *FIRST_CUTS)
-        self._open, self.needs_slabs = [], False
+        self._open, self.needs_slabs, self._first_bound = [], False, self._proved
         slabs = [*(self._slab(low, high) for high, low in pairwise(cuts)), self._far(cuts[-1])]
         for slab in slabs:
             slab.share = 1.0 / len(slabs)
@@ -370,12 +392,20 @@ class SignSearch(BestFirst[Signs]):
             node.is_held = bool(self._tightened(node, 1)) and node.bound < self.cutoff
             node.is_new = True
             return [node] if node.is_held else []
+        before = self.cutoff - node.bound
         is_kept = bool(self._tightened(node)) if node.is_new else self._bound_again(node)
+        if self.n_first_left == 0:
+            self._note_left((self.cutoff - node.bound) / before if is_kept and before > 0.0 else CLOSED_LEFT)
         if not is_kept or node.bound >= self.cutoff:
             return []
         self.offer(node.start.b)
         parts = self._split_slab(node)
         return parts if parts else self._split_sign(node)
+
+    def _note_left(self, left: float) -> None:
+        with self._lock:
+            self._n_left += 1
+            self._left += (max(left, CLOSED_LEFT) - self._left) / self._n_left
 
     def _is_cut_off(self, node: Signs) -> bool:
         """Cut a slab at the least mean of better ray minima. True if nothing is left of it."""

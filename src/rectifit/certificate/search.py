@@ -40,14 +40,14 @@ FIRST_PIECE_PER_SAMPLE = 50
 PIECE_SHARE = 0.5
 # The part that is behind gets at least this share of the work of the other.
 LEAST_SHARE = 0.2
-# How the share of the work that is done goes with the share of the tree that is closed, and the least share.
-CELL_POWER = 2.0
-SIGN_POWER = 0.5
+# How the share of the work that is done goes with the share of the cells that are closed, and the least share.
+CELL_POWER = 5.0
 LEAST_DONE = 0.05
 # Work on the scale between two looks at what it says of the far region, in samples.
 SCALE_STEP = 1 << 21
-# A look at all samples for the search over signs takes so many times as long as one for cells.
-SIGN_COST = 2.0
+# With so many samples, a look at all of them takes twice as long for signs as for cells, which look again only
+# at the samples that are open.
+SIGN_COST_SAMPLES = 1500
 # Of the memory, the share of each part while there are two.
 HALF = 0.5
 
@@ -61,7 +61,9 @@ class Part:
     @property
     def work(self) -> float:
         """Looks at all samples, in the time that those of cells take."""
-        return self.search.total_work * (SIGN_COST if isinstance(self.search, SignSearch) else 1.0)
+        if isinstance(self.search, SignSearch):
+            return self.search.total_work * (1.0 + self.search.samples.y.size / SIGN_COST_SAMPLES)
+        return self.search.total_work
 
     @property
     def next_work(self) -> float:
@@ -70,12 +72,11 @@ class Part:
         return self.work * (1.0 + 1.0 / self.search.n_nodes) if is_long else self.work
 
     def expected(self) -> float:
-        """Work until it is done, guessed from the share of the tree that is closed.
-
-        The last cells take longer than the first; slabs are closed late, and then many at once.
-        """
-        power = SIGN_POWER if isinstance(self.search, SignSearch) else CELL_POWER
-        done = min(max(1.0 - self.search.open_share, LEAST_DONE), 1.0) ** power
+        """Work until it is done: a guess, for cells from the share of the tree that is closed."""
+        if isinstance(self.search, SignSearch):
+            return self.work / self.search.n_nodes * self.search.expected_nodes()
+        # The last cells take longer than the first.
+        done = min(max(1.0 - self.search.open_share, LEAST_DONE), 1.0) ** CELL_POWER
         return self.work * (1.0 - done) / done
 
 
