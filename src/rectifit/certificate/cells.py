@@ -149,6 +149,10 @@ class CellSearch(Tree):
         A lower bound of the loss.
     memory_limit : int, optional
         Bytes that open cells may take. Beyond it the search goes depth first, which needs hardly more.
+    faces : Faces, optional
+        What is known of faces, if this is the search in one of them.
+    members : Mask, optional
+        The samples of this face.
     """
 
     def __init__(
@@ -160,6 +164,8 @@ class CellSearch(Tree):
         kind: Kinds | None = None,
         proved: float = 0.0,
         memory_limit: int = MEMORY_LIMIT,
+        faces: Faces | None = None,
+        members: Mask | None = None,
     ) -> None:
         super().__init__(control, proved)
         self.least_found = np.inf
@@ -176,8 +182,11 @@ class CellSearch(Tree):
         self._stack: list[int] = []
         self._taken = np.inf
         self._rooms: deque[CellRoom] = deque()
-        self.faces = Faces(self)
-        self.scale = ScaleSearch(self.samples, self.cutoff, self.faces.bound)
+        # Samples looked at in faces, on behalf of this search.
+        self._face_work = 0.0
+        self._members = np.ones(n, np.bool_) if members is None else members
+        self.faces = Faces(samples, control, memory_limit) if faces is None else faces
+        self.scale = ScaleSearch(self.samples, self.cutoff, self.bound_face, self.face_bounds)
         self._round = int(np.clip(ROUND_WORK // max(n * q, 1), MIN_ROUND_CELLS, ROUND_CELLS))
         self._open_pyramids()
 
@@ -215,7 +224,7 @@ class CellSearch(Tree):
     @property
     def total_work(self) -> float:
         """Looks at all samples, for cells, the scale and faces."""
-        return self.work + (self.scale.work + self.faces.work) / max(self.samples.y.size, 1)
+        return self.work + (self.scale.work + self._face_work) / max(self.samples.y.size, 1)
 
     def run(self, mapped: Callable[..., Iterator[Any]] = map) -> bool:
         """Search until nothing below the cutoff is left (True) or the search must end."""
@@ -241,7 +250,7 @@ class CellSearch(Tree):
         limit = explained / self.scale.proved if self.scale.proved > 0.0 else np.inf
         limits = (self.cutoff, explained, limit, EFFORT)
         # Those at the beginning of the round, for the search for a scale may add some in the meantime.
-        faces = self.faces.bounds
+        faces = self.face_bounds()
         tasks: list[Callable[[], Any]] = [
             partial(self._expand, lines[part], others[part], limits, faces, found.part(part))
             for part in (slice(e, e + CHUNK_CELLS) for e in range(0, lines.size, CHUNK_CELLS))
@@ -313,7 +322,7 @@ class CellSearch(Tree):
         cells, cutoff, parts = self._pool.cells, self.cutoff, np.column_stack([lines, others]).ravel()
         for line in parts[cells.state[parts] == THIN]:
             kind = unpack_kinds(cells.kinds[line], self.samples.y.size)
-            cells.bound[line] = max(cells.bound[line], self.faces.bound(kind))
+            cells.bound[line] = max(cells.bound[line], self.bound_face(kind))
         is_open = (cells.state[parts] != CLOSED) & (cells.bound[parts] < cutoff)
         is_leaf = is_open & (cells.split[parts] < 0)
         self._leaves = min(self._leaves, float(cells.bound[parts[is_leaf]].min(initial=np.inf)))
@@ -326,6 +335,28 @@ class CellSearch(Tree):
         for item in zip(cells.bound[kept].tolist(), kept, strict=True):
             heapq.heappush(self._queue, item)
 
+    def face_bounds(self) -> FaceBounds:
+        """What is known of faces, for the samples of this search."""
+        return self.faces.bounds_for(self._members)
+
+    def bound_face(self, kind: Kinds) -> float:
+        """A lower bound of the loss of coefficients for which all these samples are off."""
+        Z, rest = self.samples.Z, kind != OFF
+        basis = span_of(Z[rest])
+        if basis.shape[1] in (0, Z.shape[1]):
+            return -np.inf
+        inside = self._members.copy()
+        inside[self._members] = lies_in(Z, basis)
+        if not inside[self._members][rest].all():
+            return -np.inf
+        face = self.faces.face(inside)
+        missing, nodes, work = self.faces.mass_outside(self._members), face.search.n_nodes, face.work
+        if face.bound - missing < self.cutoff:
+            face.advance(max(MIN_FACE_CELLS, int(FACE_SHARE * self.n_nodes)))
+            self.n_nodes += face.search.n_nodes - nodes
+            self._face_work += face.work - work
+        return face.bound - missing
+
     def _offer(self, found: Found) -> None:
         """Offer the best points of a round."""
         self.least_found = min(self.least_found, float(found.losses.min()))
@@ -337,53 +368,67 @@ class CellSearch(Tree):
 class Face:
     """The samples that lie in a subspace, as a problem of less dimension.
 
-    More is proved of it than that it holds nothing below the cutoff around it: a share of the way from there
-    to its own least loss, for the more it costs, the more of the samples outside must be on.
+    More is proved of it than that it holds nothing below the cutoff: a share of the way from there to its own
+    least loss, for the more it costs, the more of the samples outside must be on. A face of a face costs more
+    than that, so that what is proved of it is enough there.
     """
 
-    def __init__(self, around: CellSearch, inside: Mask, basis: Matrix) -> None:
-        samples, self._around = around.samples, around
+    def __init__(self, faces: Faces, inside: Mask) -> None:
+        samples, self._faces, self._inside = faces.samples, faces, inside
+        basis = span_of(samples.Z[inside])
         rows = samples.Z[inside] @ basis
         to_white = np.linalg.inv(np.linalg.cholesky(rows.T @ rows)).T
-        self.outside = float(np.square(samples.y[~inside]).sum()) * (1.0 - SUM_TOL)
+        self.outside = faces.mass_outside(inside)
         self.budget = 0
-        q, back, y = basis.shape[1], around._turn @ basis @ to_white, samples.y[inside]
+        q, back, y = basis.shape[1], basis @ to_white, samples.y[inside]
         inner = Samples.from_rows(rows @ to_white, y, np.zeros((q, q)))
         control = Control(
-            self._cutoff,
-            lambda b: around.control.offer(back @ b),
-            lambda: self.search.n_nodes >= self.budget or self.is_hopeless or around.control.is_over(),
-            promising=lambda: around.control.promising() - self.outside,
+            lambda: self._target() - self.outside,
+            lambda b: faces.control.offer(back @ b),
+            lambda: self.search.n_nodes >= self.budget or self.is_hopeless or faces.control.is_over(),
+            promising=lambda: faces.control.promising() - self.outside,
         )
         along, self._least = _follow(inner)
-        self.search = CellSearch(inner, along, control, memory_limit=around.memory_limit // FACE_MEMORY)
         self._proved = -np.inf
+        memory = faces.memory_limit // FACE_MEMORY
+        self.search = CellSearch(inner, along, control, memory_limit=memory, faces=faces, members=inside)
 
-    def _cutoff(self) -> float:
-        around = self._around.cutoff - self.outside
-        return around + FACE_MARGIN * max(self._least_found - around, 0.0)
+    def _target(self) -> float:
+        """What is to be proved of the loss of all samples."""
+        cutoff = self._faces.control.cutoff()
+        return cutoff + FACE_MARGIN * max(self.least - cutoff, 0.0)
 
     @property
-    def _least_found(self) -> float:
+    def least(self) -> float:
+        """The least loss of all samples that is known, with those outside off."""
         search: CellSearch | None = getattr(self, "search", None)
-        return self._least if search is None else min(self._least, search.least_found)
+        found = self._least if search is None else min(self._least, search.least_found)
+        return self.outside + found
 
     @property
     def is_hopeless(self) -> bool:
         """Whether there is a loss below the cutoff, so that the face cannot be closed."""
-        return self._least_found < self._around.cutoff - self.outside
+        return self.least < self._faces.control.cutoff()
 
     @property
     def bound(self) -> float:
         """A lower bound of the loss of all samples, where those outside are off."""
         return max(self._proved, self.outside + self.search.lower_bound)
 
+    @property
+    def work(self) -> float:
+        """Samples looked at."""
+        return self.search.total_work * self.search.samples.y.size
+
     def advance(self, n_cells: int) -> None:
         """Search on, up to so many cells in all."""
         self.budget = n_cells
-        if not self.search.is_done and not self.is_hopeless and self.search.run():
-            # The cutoff around, up to rounding, or more.
-            self._proved = max(self._around.cutoff, self.outside + self.search.cutoff)
+        if self.search.is_done or self.is_hopeless:
+            return
+        if self.search.run():
+            self._proved = self._target()
+        if self.bound >= self._faces.control.cutoff():
+            self._faces.note(self._inside, self.bound)
 
 
 class Faces:
@@ -394,42 +439,39 @@ class Faces:
     dimension. Its bound B holds elsewhere as well, less what samples outside may gain by being on:
 
         L(b) >= B - sum of y_i^2 over samples outside of V that are on and have y_i > 0.
+
+    There is one collection of them for the whole search: each face is searched once, whether it is met in the
+    search around it or in another face.
     """
 
-    def __init__(self, around: CellSearch) -> None:
-        self._around = around
+    def __init__(self, samples: Samples, control: Control, memory_limit: int) -> None:
+        self.samples, self.control, self.memory_limit = samples, control, memory_limit
+        self._squares = np.square(samples.y)
         self._faces: dict[bytes, Face] = {}
-        self.bounds = FaceBounds.none(around.samples.y.size)
+        self.bounds = FaceBounds.none(samples.y.size)
 
     def __len__(self) -> int:
         return len(self._faces)
 
-    @property
-    def work(self) -> float:
-        """Samples looked at."""
-        searches = [face.search for face in self._faces.values()]
-        return sum(search.total_work * search.samples.y.size for search in searches)
-
-    def bound(self, kind: Kinds) -> float:
-        """A lower bound of the loss of coefficients for which all these samples are off."""
-        Z = self._around.samples.Z
-        rest = kind != OFF
-        basis = span_of(Z[rest])
-        if basis.shape[1] in (0, Z.shape[1]):
-            return -np.inf
-        inside = lies_in(Z, basis)
-        if not inside[rest].all():
-            return -np.inf
+    def face(self, inside: Mask) -> Face:
+        """The face of these samples, all that lie in the subspace that they span."""
         key = np.packbits(inside).tobytes()
         if key not in self._faces:
-            self._faces[key] = Face(self._around, inside, basis)
-        face = self._faces[key]
-        before = face.search.n_nodes
-        face.advance(max(MIN_FACE_CELLS, int(FACE_SHARE * self._around.n_nodes)))
-        self._around.n_nodes += face.search.n_nodes - before
-        if face.bound >= self._around.cutoff:
-            self.bounds = self.bounds.plus(~inside, face.bound * (1.0 - SUM_TOL))
-        return face.bound
+            self._faces[key] = Face(self, inside)
+        return self._faces[key]
+
+    def note(self, inside: Mask, bound: float) -> None:
+        """Note what is proved of a face."""
+        self.bounds = self.bounds.plus(~inside, bound * (1.0 - SUM_TOL))
+
+    def mass_outside(self, inside: Mask) -> float:
+        """What samples that are not inside cost if they are off."""
+        return float(self._squares[~inside].sum()) * (1.0 - SUM_TOL)
+
+    def bounds_for(self, members: Mask) -> FaceBounds:
+        """All bounds, for a problem of these samples alone, in which all others are off."""
+        outside, bound = self.bounds
+        return FaceBounds(np.ascontiguousarray(outside[:, members]), bound - self.mass_outside(members))
 
 
 def _follow(samples: Samples) -> tuple[Vector, float]:

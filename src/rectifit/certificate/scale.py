@@ -40,6 +40,7 @@ from rectifit.certificate.best_first import first_kinds
 from rectifit.certificate.flats import lies_in, span_of
 from rectifit.certificate.records import (
     OFF,
+    FaceBounds,
     Kinds,
     Samples,
     ScaleNodes,
@@ -87,16 +88,20 @@ class ScaleSearch:
     """Proves in steps that no better solution has |(Zd)_+| <= eps |d|, with |d| the largest coordinate.
 
     bound_face is given kinds of samples, and returns a lower bound of the loss of all solutions that have all
-    samples off that are OFF. work counts samples that a step of a feasibility problem looks at.
+    samples off that are OFF; known_faces returns all such bounds that are known. work counts samples that a step of a feasibility problem looks at.
     """
 
     def __init__(
-        self, samples: Samples, cutoff: float, bound_face: Callable[[Kinds], float] | None = None
+        self,
+        samples: Samples,
+        cutoff: float,
+        bound_face: Callable[[Kinds], float] | None = None,
+        known_faces: Callable[[], FaceBounds] | None = None,
     ) -> None:
         self.samples = samples
         self.cutoff = cutoff
         self.proved = 0.0
-        self._bound_face = bound_face
+        self._bound_face, self._known_faces = bound_face, known_faces
         self._refused: dict[bytes, Mask] = {}
         self._flats: list[Mask] = []
         self._cuts: set[int] = set()
@@ -193,6 +198,10 @@ class ScaleSearch:
         allowed for has doubled.
         """
         budget = self.work + work
+        if self._known_faces is not None:
+            known = self._known_faces()
+            for outside, bound in zip(known.outside, known.bound, strict=True):
+                self._demand(~outside, float(bound))
         if self._is_over and self._refused and budget >= self._next_try:
             self._is_over = not self._retry()
             self._next_try = RETRY_FACTOR * budget
@@ -338,8 +347,7 @@ class ScaleSearch:
         key = np.packbits(inside).tobytes()
         if self._bound_face is None or (key in self._refused and not again):
             return False
-        outside = _pack(~inside[self._order[: self._n_positive]])
-        if (self._sets == outside).all(axis=1).any():
+        if self._is_demanded(inside):
             return False
         kind = first_kinds(self.samples.y)
         kind[~inside] = OFF
@@ -348,10 +356,21 @@ class ScaleSearch:
             self._refused[key] = inside
             return False
         self._refused.pop(key, None)
+        self._demand(inside, bound)
+        return True
+
+    def _is_demanded(self, inside: Mask) -> bool:
+        outside = _pack(~inside[self._order[: self._n_positive]])
+        return bool((self._sets == outside).all(axis=1).any())
+
+    def _demand(self, inside: Mask, bound: float) -> None:
+        """Note a face whose bound exceeds the cutoff, if it is new."""
+        if bound < self.cutoff or self._is_demanded(inside):
+            return
+        outside = _pack(~inside[self._order[: self._n_positive]])
         self._sets = np.vstack([self._sets, outside])
         self._bounds = np.append(self._bounds, bound)
         self._flats.append(inside[self._order])
-        return True
 
     def _cut_off(self, face: int) -> bool:
         """Cut a face off by a half-space in which all directions lie that meet its demand.
