@@ -34,10 +34,13 @@ from rectifit.certificate.envelope import FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB,
 from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
 from rectifit.certificate.tighten import (
+    MAX_TILTS,
     can_shrink,
     decide,
     has_intervals,
+    heaviest,
     is_open,
+    shrink_by_box,
     shrink_by_cost,
     shrink_by_ellipsoid,
     shrink_by_tilts,
@@ -321,11 +324,19 @@ class SignSearch(BestFirst[Signs]):
     def _find_intervals(self, node: Signs) -> bool:
         """Find intervals of u. False if that closes the node.
 
-        Where the relaxation is definite, its ellipsoids give them. Otherwise all samples are tilted.
+        Where the relaxation is definite, its ellipsoids give them. Otherwise all samples are tilted or, if these
+        are too many, coordinates and the samples with the largest outcomes.
         """
         region, base = node.region, self._plain(node)
         if base.factor is None and (region.l > -np.inf).any() and not has_intervals(region):
-            if self._tilt(region, base, np.flatnonzero(is_open(region.kind))) < 0:
+            rows = is_open(region.kind)
+            if np.count_nonzero(rows) > MAX_TILTS:
+                if self._box(region, base) < 0:
+                    return False
+                # Without a box, all of them.
+                rows = heaviest(rows, self.samples.y) if has_intervals(region) else rows
+                base = self._plain(node)
+            if self._tilt(region, base, np.flatnonzero(rows)) < 0:
                 return False
             base = self._plain(node)
         settled = 1
@@ -345,9 +356,17 @@ class SignSearch(BestFirst[Signs]):
         assert isinstance(relaxation, Relaxation)
         base = base._replace(value=max(base.value, self._proved))
         over = self._is_over
-        n_tilted = np.count_nonzero(is_open(region.kind)) if only is None else only.size
+        n_open = int(np.count_nonzero(is_open(region.kind)))
+        n_tilted = min(n_open, MAX_TILTS) if only is None else only.size
         self.spend(TILT_LOOKS * int(n_tilted))
         return shrink_by_tilts(region, self.samples.Z, relaxation, base, self.cutoff, over, only, spreads)
+
+    def _box(self, region: Region, base: Bound) -> int:
+        """Intervals from a box of coefficients."""
+        relaxation = base.start.owner
+        assert isinstance(relaxation, Relaxation)
+        self.spend(TILT_LOOKS * 2 * self.samples.Z.shape[1])
+        return shrink_by_box(region, self.samples.Z, relaxation, base, self.cutoff, self._is_over)
 
     def _tighten(self, node: Signs, max_rounds: int, first: bool = False) -> bool:
         """Rounds of ascent and tilts, as long as they pay. False if the node holds nothing better."""

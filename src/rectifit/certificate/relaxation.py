@@ -204,7 +204,7 @@ class Relaxation(Pieces):
     """The relaxation for one region and one choice of c."""
 
     def __init__(self, samples: Samples, region: Region, c: Vector) -> None:
-        self.c, self.region = c, region
+        self.c, self.region, self.y = c, region, samples.y
         Z, _, _, ridge = samples
         n, q = Z.shape
         table, pieces, slope = np.empty((n, 8)), KernelRows.empty(2 * n, q), np.empty(q)

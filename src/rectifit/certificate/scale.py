@@ -199,9 +199,13 @@ class ScaleSearch:
         """
         budget = self.work + work
         if self._known_faces is not None:
-            known = self._known_faces()
+            known, is_new = self._known_faces(), False
             for outside, bound in zip(known.outside, known.bound, strict=True):
-                self._demand(~outside, float(bound))
+                is_new |= self._demand(~outside, float(bound))
+            if is_new:
+                self._is_over = False
+                if self._is_open:
+                    self._begin()
         if self._is_over and self._refused and budget >= self._next_try:
             self._is_over = not self._retry()
             self._next_try = RETRY_FACTOR * budget
@@ -355,22 +359,22 @@ class ScaleSearch:
         if bound < self.cutoff:
             self._refused[key] = inside
             return False
-        self._refused.pop(key, None)
-        self._demand(inside, bound)
-        return True
+        return self._demand(inside, bound)
 
     def _is_demanded(self, inside: Mask) -> bool:
         outside = _pack(~inside[self._order[: self._n_positive]])
         return bool((self._sets == outside).all(axis=1).any())
 
-    def _demand(self, inside: Mask, bound: float) -> None:
-        """Note a face whose bound exceeds the cutoff, if it is new."""
+    def _demand(self, inside: Mask, bound: float) -> bool:
+        """Note a face whose bound exceeds the cutoff. Returns whether it is new."""
         if bound < self.cutoff or self._is_demanded(inside):
-            return
+            return False
         outside = _pack(~inside[self._order[: self._n_positive]])
         self._sets = np.vstack([self._sets, outside])
         self._bounds = np.append(self._bounds, bound)
         self._flats.append(inside[self._order])
+        self._refused.pop(np.packbits(inside).tobytes(), None)
+        return True
 
     def _cut_off(self, face: int) -> bool:
         """Cut a face off by a half-space in which all directions lie that meet its demand.

@@ -39,7 +39,7 @@ MIN_FIRST_PIECE = 20_000
 FIRST_PIECE_PER_SAMPLE = 50
 PIECE_SHARE = 0.5
 # The part that is behind gets at least this share of the work of the other.
-LEAST_SHARE = 0.2
+LEAST_SHARE = 0.1
 # How the share of the work that is done goes with the share of the cells that are closed, and the least share.
 CELL_POWER = 5.0
 LEAST_DONE = 0.05
@@ -47,7 +47,7 @@ LEAST_DONE = 0.05
 SCALE_STEP = 1 << 21
 # With so many samples, a look at all of them takes twice as long for signs as for cells, which look again only
 # at the samples that are open.
-SIGN_COST_SAMPLES = 1500
+SIGN_COST_SAMPLES = 800
 # Of the memory, the share of each part while there are two.
 HALF = 0.5
 
@@ -77,7 +77,7 @@ class Part:
             return self.work / self.search.n_nodes * self.search.expected_nodes()
         # The last cells take longer than the first.
         done = min(max(1.0 - self.search.open_share, LEAST_DONE), 1.0) ** CELL_POWER
-        return self.work * (1.0 - done) / done
+        return self.search.work * (1.0 - done) / done
 
 
 class Search:

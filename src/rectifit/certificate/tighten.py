@@ -25,7 +25,9 @@ __all__ = [
     "can_shrink",
     "decide",
     "has_intervals",
+    "heaviest",
     "is_open",
+    "shrink_by_box",
     "shrink_by_cost",
     "shrink_by_ellipsoid",
     "shrink_by_tilts",
@@ -38,6 +40,12 @@ MAX_TRIES = 2
 MIN_TAU_FACTOR = 0.05
 MAX_TAU_FACTOR = 20.0
 TAU_FACTOR_WITHOUT_BOUND = 0.2
+# The same for coordinates, of which there are few, and their first spread: about a quarter of the rows is on
+# the quadratic, of a Gram matrix 1 in all.
+MAX_BOX_TRIES = 8
+FIRST_SPREAD = 4.0
+# Rows that are tilted at a time: the time that they take goes with the square of the samples.
+MAX_TILTS = 500
 # A tilt whose next factor lies between these has a length that is good enough.
 MIN_GOOD_FACTOR = 0.7
 MAX_GOOD_FACTOR = 1.4
@@ -120,6 +128,7 @@ def tilted_bounds(
     cutoff: float,
     spread: Vector,
     is_over: Callable[[], bool],
+    max_tries: int = MAX_TRIES,
 ) -> Vector:
     """For every line v of V the best lower bound of v'b over better solutions; minus infinity if none.
 
@@ -132,7 +141,7 @@ def tilted_bounds(
     room = max(cutoff - base.value, MIN_ROOM)
     tau = 2.0 * np.sqrt(room / np.maximum(spread, MIN_SPREAD))
     todo = np.arange(len(V))
-    for _ in range(MAX_TRIES):
+    for _ in range(max_tries):
         for part in np.array_split(todo, max(1, todo.size // TILT_BATCH)):
             if is_over():
                 return best
@@ -169,8 +178,7 @@ def shrink_by_tilts(
     prove to be on; an upper end where it may prove to be off. spreads are those of the last time, downwards
     and upwards, NaN where there are none, and are changed.
     """
-    # Without definite curvature about a quarter of the rows is on the quadratic, of a Gram matrix 1 in all.
-    H = np.eye(Z.shape[1]) / 4.0 if base.factor is None else base.start.curvature()
+    H = np.eye(Z.shape[1]) / FIRST_SPREAD if base.factor is None else base.start.curvature()
     first = np.einsum("ij,ji->i", Z, np.linalg.solve(H, Z.T))
     spreads = np.full((2, len(Z)), np.nan) if spreads is None else spreads
     spreads[:] = np.where(np.isnan(spreads), first, spreads)
@@ -190,6 +198,37 @@ def shrink_by_tilts(
     return decide(region)
 
 
+def shrink_by_box(
+    region: Region,
+    Z: Matrix,
+    relaxation: Relaxation,
+    base: Bound,
+    cutoff: float,
+    is_over: Callable[[], bool] = lambda: False,
+) -> int:
+    """Intervals of u from tilts along the coordinates: better solutions lie in a box; as `decide`."""
+    q = Z.shape[1]
+    V = np.vstack([np.eye(q), -np.eye(q)])
+    ends = tilted_bounds(relaxation, base, V, cutoff, np.full(2 * q, FIRST_SPREAD), is_over, MAX_BOX_TRIES)
+    low, high = ends[:q], -ends[q:]
+    if not np.isfinite(ends).all():
+        return 0
+    if bool((low > high).any()):
+        return -1
+    centre, radius = 0.5 * Z @ (low + high), 0.5 * np.abs(Z) @ (high - low)
+    radius = radius * (1.0 + INTERVAL_RTOL) + INTERVAL_ATOL
+    np.maximum(region.l, centre - radius, out=region.l)
+    np.minimum(region.U, centre + radius, out=region.U)
+    return decide(region)
+
+
+def heaviest(rows: Mask, y: Vector) -> Mask:
+    """Of some rows at most MAX_TILTS, with the largest outcomes."""
+    index = np.flatnonzero(rows)
+    chosen = index[np.argsort(-y[index], kind="stable")[:MAX_TILTS]]
+    return np.asarray(np.isin(np.arange(y.size), chosen))
+
+
 def _worthwhile(
     region: Region, relaxation: Relaxation, base: Bound, cutoff: float, spreads: Matrix
 ) -> tuple[Mask, Mask]:
@@ -206,4 +245,6 @@ def _worthwhile(
     lower = is_open(kind) & (begins_at_end | (region.l == -np.inf) | (u > reach[0]))
     # Far samples have few other ways to settle.
     far = kind == FAR_FREE
-    return slab | lower | far, slab | far | (is_open(kind) & (u < -reach[1]))
+    upper = far | (is_open(kind) & (u < -reach[1]))
+    y = relaxation.y
+    return slab | heaviest(lower | far, y), slab | heaviest(upper, y)
