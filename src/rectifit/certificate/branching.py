@@ -54,8 +54,9 @@ __all__ = ["SignSearch"]
 FIRST_TILTS_PER_COEFFICIENT = 3
 # Steps of the ascent in a round.
 STEPS_PER_ROUND = 30
-# Rounds at the root, and at other nodes.
+# Rounds at the root and of slabs, of the far region, and at other nodes.
 MAX_ROOT_ROUNDS = 25
+MAX_FAR_ROUNDS = 5
 MAX_NODE_ROUNDS = 1
 # Nodes are tightened in rounds if their gap is below this share of the incumbent.
 MAX_GAP_FOR_ROUNDS = 0.3
@@ -317,7 +318,8 @@ class SignSearch(BestFirst[Signs]):
         is_open = self._find_intervals(node)
         if is_open:
             node.c = np.where(node.c == 0.0, first_transfer(node.region), node.c)
-            is_open = self._tighten(node, max_rounds, first=True)
+            most = MAX_FAR_ROUNDS if node.is_far else MAX_ROOT_ROUNDS
+            is_open = self._tighten(node, min(max_rounds, most), first=True)
         node.is_new = False
         return [node] if is_open else []
 

@@ -184,6 +184,8 @@ class CellSearch(Tree):
         self._rooms: deque[CellRoom] = deque()
         # Samples looked at in faces, on behalf of this search.
         self._face_work = 0.0
+        # Work elsewhere that needs a bound of the scale.
+        self.also_for = 0
         self._members = np.ones(n, np.bool_) if members is None else members
         self.faces = Faces(samples, control, memory_limit) if faces is None else faces
         self.scale = ScaleSearch(self.samples, self.cutoff, self.bound_face, self.face_bounds)
@@ -255,14 +257,7 @@ class CellSearch(Tree):
             partial(self._expand, lines[part], others[part], limits, faces, found.part(part))
             for part in (slice(e, e + CHUNK_CELLS) for e in range(0, lines.size, CHUNK_CELLS))
         ]
-        late = max(self.work - EARLY_WORK, 0)
-        due = (
-            FIRST_SCALE_WORK
-            + int(n * (SCALE_SHARE * (self.work - late) + LATE_SHARE * late))
-            - self.scale.work
-        )
-        if due > 0:
-            tasks.insert(0, lambda: self.scale.advance(due))
+        tasks.insert(0, self.advance_scale)
         for _ in mapped(lambda task: task(), tasks):
             pass
         self.n_nodes += lines.size
@@ -270,6 +265,14 @@ class CellSearch(Tree):
         self.work += int(steps) + int(pricings * max(1.0, (1 << min(q - 1, MAX_LISTED)) / CORNERS_PER_LOOK))
         self._sort_out(lines, others, found)
         self._taken = np.inf
+
+    def advance_scale(self) -> None:
+        """Go on with the scale, by a share of all other work."""
+        work, n = self.work + self.also_for, self.samples.y.size
+        late = max(work - EARLY_WORK, 0)
+        due = int(n * (SCALE_SHARE * (work - late) + LATE_SHARE * late)) + FIRST_SCALE_WORK - self.scale.work
+        if due > 0:
+            self.scale.advance(due)
 
     def _open_pyramids(self) -> None:
         q = self.samples.Z.shape[1]

@@ -40,9 +40,10 @@ FIRST_PIECE_PER_SAMPLE = 50
 PIECE_SHARE = 0.5
 # The part that is behind gets at least this share of the work of the other.
 LEAST_SHARE = 0.1
-# How the share of the work that is done goes with the share of the cells that are closed, and the least share.
+# How the share of the work that is done goes with the share of the cells that are closed, and what it is taken to
+# be at least.
 CELL_POWER = 5.0
-LEAST_DONE = 0.05
+LEAST_DONE = 0.02
 # Work on the scale between two looks at what it says of the far region, in samples.
 SCALE_STEP = 1 << 21
 # With so many samples, a look at all of them takes twice as long for signs as for cells, which look again only
@@ -76,7 +77,7 @@ class Part:
         if isinstance(self.search, SignSearch):
             return self.work / self.search.n_nodes * self.search.expected_nodes()
         # The last cells take longer than the first.
-        done = min(max(1.0 - self.search.open_share, LEAST_DONE), 1.0) ** CELL_POWER
+        done = max(min(1.0 - self.search.open_share, 1.0) ** CELL_POWER, LEAST_DONE)
         return self.search.work * (1.0 - done) / done
 
 
@@ -166,7 +167,10 @@ class Search:
                     part.search.know(self.lower_bound)
                     if len(self._parts) > 1:
                         root.cut_at(self._cells.least_mean(root.mean))
+                        self._cells.also_for = root.work
                     part.search.advance(mapped)
+                    if len(self._parts) > 1 and part is self._signs:
+                        self._cells.advance_scale()
                     self._control.report()
         return any(part.search.is_closed for part in self._parts)
 
