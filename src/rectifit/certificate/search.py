@@ -42,7 +42,7 @@ PIECE_SHARE = 0.5
 LEAST_SHARE = 0.1
 # How the share of the work that is done goes with the share of the cells that are closed, and what it is taken to
 # be at least.
-CELL_POWER = 5.0
+CELL_POWER = 8.0
 LEAST_DONE = 0.02
 # Work on the scale between two looks at what it says of the far region, in samples.
 SCALE_STEP = 1 << 21
