@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from threading import Lock, local
 from typing import Any, Generic, TypeVar
@@ -31,10 +31,9 @@ ROUND_NODES = 4
 
 @dataclass(slots=True)
 class Node:
-    """A part of the search space with a bound, and its share of the whole: parts of a node are equal."""
+    """A part of the search space with a bound."""
 
     bound: float
-    share: float = field(default=1.0, kw_only=True)
 
 
 AnyNode = TypeVar("AnyNode", bound=Node)
@@ -65,8 +64,6 @@ class Tree(ABC):
         self.control = control
         self.n_nodes, self.work = 0, 0
         self._proved, self._leaves = proved, np.inf
-        # Share of the tree that is open; parts of a node have equal shares.
-        self.open_share = 1.0
 
     @property
     @abstractmethod
@@ -154,10 +151,7 @@ class BestFirst(Tree, Generic[AnyNode]):
         """Expand the nodes of one round."""
         self._take(most)
         results = list(mapped(self._expand_apart, self._taken))
-        for node, (parts, _) in zip(self._taken, results, strict=True):
-            for part in parts:
-                part.share = node.share / len(parts)
-            self.open_share -= 0.0 if parts else node.share
+        for parts, _ in results:
             self._push(parts)
         self._done()
         # What is proved is reported before points are offered, which may lower the cutoff.

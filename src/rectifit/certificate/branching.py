@@ -205,9 +205,10 @@ class SignSearch(BestFirst[Signs]):
     def expected_nodes(self) -> float:
         """How many nodes there are still to expand, if splits leave as much of gaps as they did."""
         nodes = [*(node for *_, node in self._open), *self._stack, *self._held]
-        gaps = np.array([(self.cutoff - node.bound) / abs(self.cutoff) for node in nodes])
+        bounds = np.array([node.bound for node in nodes])
+        gaps = (self.cutoff - bounds) / abs(self.cutoff)
         # Nothing is known yet of first slabs.
-        gaps = np.where([node.bound <= self._first_bound for node in nodes], np.minimum(gaps, FIRST_GAP), gaps)
+        gaps = np.where(bounds <= self._first_bound, np.minimum(gaps, FIRST_GAP), gaps)
         levels = np.log(np.maximum(gaps, EASY_GAP) / EASY_GAP) / -np.log(min(self._left, MAX_LEFT))
         return float(np.exp2(np.minimum(levels, MAX_LEVELS)).sum())
 
@@ -225,14 +226,10 @@ class SignSearch(BestFirst[Signs]):
         self.least_mean, held, self._held = least_mean, self._held, []
         for node in held:
             high = float(node.region.U[-1])
-            if high <= least_mean:
-                self.open_share -= node.share
-            elif least_mean >= MAX_SLAB_RATIO * high:
-                slab = self._slab(least_mean / self._size, high / self._size)
-                slab.share = node.share
-                self._push([slab])
-            else:
+            if least_mean < MAX_SLAB_RATIO * high:
                 self._held.append(node)
+            elif high > least_mean:
+                self._push([self._slab(least_mean / self._size, high / self._size)])
 
     def _push(self, nodes: list[Signs]) -> None:
         self._held += [node for node in nodes if node.is_held]
@@ -274,7 +271,7 @@ class SignSearch(BestFirst[Signs]):
     @property
     def mean(self) -> Vector:
         """The row of the slabs."""
-        return self.samples.Z[-1]
+        return np.asarray(self.samples.Z[-1])
 
     def cut(self, v: Vector) -> None:
         """Cut the root into slabs of v'Zb, v >= 0 with |v| = 1, instead of all that was open.
@@ -288,10 +285,7 @@ class SignSearch(BestFirst[Signs]):
         top = (1.0 + np.sqrt(max(self.cutoff, 0.0)) / self._size) * (1.0 + INTERVAL_RTOL)
         cuts = (top, *FIRST_CUTS)
         self._open, self.needs_slabs, self._first_bound = [], False, self._proved
-        slabs = [*(self._slab(low, high) for high, low in pairwise(cuts)), self._far(cuts[-1])]
-        for slab in slabs:
-            slab.share = 1.0 / len(slabs)
-        self._push(slabs)
+        self._push([*(self._slab(low, high) for high, low in pairwise(cuts)), self._far(cuts[-1])])
 
     def _slab(self, low: float, high: float) -> Signs:
         """The slab of all b with low <= m(b) / |y| <= high."""
@@ -326,8 +320,8 @@ class SignSearch(BestFirst[Signs]):
     def _find_intervals(self, node: Signs) -> bool:
         """Find intervals of u. False if that closes the node.
 
-        Where the relaxation is definite, its ellipsoids give them. Otherwise all samples are tilted or, if these
-        are too many, coordinates and the samples with the largest outcomes.
+        Where the relaxation is definite, its ellipsoids give them. Otherwise all samples are tilted or, if
+        these are too many, coordinates and the samples with the largest outcomes.
         """
         region, base = node.region, self._plain(node)
         if base.factor is None and (region.l > -np.inf).any() and not has_intervals(region):

@@ -101,8 +101,8 @@ LATE_SHARE = 0.1
 # Cells that the search in a face may take at first, and later as a share of those of the search around it.
 MIN_FACE_CELLS = 2000
 FACE_SHARE = 0.5
-# What is proved of a face beyond the cutoff, as a share of the way to the least loss known in it, and the steps
-# to find that.
+# What is proved of a face beyond the cutoff, as a share of the way to the least loss known in it, and the
+# steps to find that.
 FACE_MARGIN = 0.5
 MAX_FOLLOWED = 20
 # The open cells of a face take at most one part in so many of the memory.
@@ -169,6 +169,8 @@ class CellSearch(Tree):
     ) -> None:
         super().__init__(control, proved)
         self.least_found = np.inf
+        # Share of the tree that is open; both parts of a cell have equal shares.
+        self.open_share = 1.0
         self._turn = _first_axis_along(along)
         ridge = self._turn.T @ samples.ridge @ self._turn
         self.samples = Samples.from_rows(samples.Z @ self._turn, samples.y, ridge)
@@ -220,7 +222,7 @@ class CellSearch(Tree):
         return math.sqrt(max(self._squares - self._proved, 0.0)) * (1.0 + SUM_TOL)
 
     def least_mean(self, mean: Vector) -> float:
-        """A lower bound of mean'b over better ray minima, if mean is that of the weights of `scale.centre`."""
+        """A lower bound of mean'b over better ray minima, for the mean with the weights of `scale.centre`."""
         return self.scale.least_mean(self._turn.T @ mean, self._explained)
 
     @property
@@ -247,7 +249,7 @@ class CellSearch(Tree):
             return
         self.scale.lower_cutoff(self.cutoff)
         others = self._pool.reserve(lines.size)
-        n, q = self.samples.Z.shape
+        q = self.samples.Z.shape[1]
         found, explained = Found.empty(lines.size, q), self._explained
         limit = explained / self.scale.proved if self.scale.proved > 0.0 else np.inf
         limits = (self.cutoff, explained, limit, EFFORT)

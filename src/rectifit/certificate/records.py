@@ -127,8 +127,7 @@ class Cells(NamedTuple):
     """Cells, one per line of each array.
 
     kinds are packed, two bits a sample; corners are the signs of those that the relaxation used, and weights
-    theirs; split is the coordinate to split next, -1 if the cell is too narrow; share is that of the whole, of
-    which parts of a cell have equal ones.
+    theirs; split is the coordinate to split next, -1 if the cell is too narrow; share is that of the tree.
     """
 
     low: Matrix

@@ -80,15 +80,17 @@ RETRY_FACTOR = 2
 # Samples that may be on by choice at the same time, and points that are remembered.
 MAX_ON = 255
 MAX_POINTS = 512
-# Newton steps towards the weights of the samples that make up t.
+# Newton steps towards the weights of the samples that make up t, and the slope or step that ends them.
 CENTRE_STEPS = 50
+CENTRE_TOL = 1e-12
 
 
 class ScaleSearch:
     """Proves in steps that no better solution has |(Zd)_+| <= eps |d|, with |d| the largest coordinate.
 
     bound_face is given kinds of samples, and returns a lower bound of the loss of all solutions that have all
-    samples off that are OFF; known_faces returns all such bounds that are known. work counts samples that a step of a feasibility problem looks at.
+    samples off that are OFF; known_faces returns all such bounds that are known. work counts samples that a
+    step of a feasibility problem looks at.
     """
 
     def __init__(
@@ -153,18 +155,18 @@ class ScaleSearch:
         Z = self.samples.Z
         if self._rows is None:
             self._rows = self._choose_chart()
-        a, step, ridge = -self._t, np.inf, GRAM_RANK_TOL * np.eye(Z.shape[1])
+        a, ridge = -self._t, GRAM_RANK_TOL * np.eye(Z.shape[1])
         for _ in range(CENTRE_STEPS):
             u = Z @ a
             slope = Z.T @ np.maximum(u, 0.0) + self._t
-            if np.linalg.norm(slope) <= COVER_TOL * COVER_TOL:
+            if np.linalg.norm(slope) <= CENTRE_TOL:
                 break
             on = Z[u > 0.0]
-            step = np.linalg.solve(on.T @ on + ridge, slope)
-            length, loss = 1.0, _half_square(u) + float(self._t @ a)
-            while length > COVER_TOL:
+            step, length = np.linalg.solve(on.T @ on + ridge, slope), 1.0
+            loss = _half_square(u) + float(self._t @ a)
+            while length > CENTRE_TOL:
                 there = a - length * step
-                if _half_square(Z @ there) + float(self._t @ there) < loss:
+                if _half_square(Z @ there) + float(self._t @ there) <= loss:
                     break
                 length *= 0.5
             a = a - length * step
@@ -272,7 +274,7 @@ class ScaleSearch:
             is_new = bool(new)
 
     def _choose_chart(self) -> ScaleRows:
-        """Find t with a large tau: the mean of all rows, or one turned towards directions with the least t'd."""
+        """Find t with a large tau: from the mean of all rows it is turned towards the least t'd."""
         Z = self.samples.Z
         t, best = -Z.sum(axis=0), -1.0
         for turn in range(CHART_TURNS):

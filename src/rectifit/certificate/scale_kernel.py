@@ -371,8 +371,9 @@ def find_cut(
 ) -> bool:
     """Add the half-space h >= beta with the largest beta that holds wherever a demand is met.
 
-    Below beta nearly all of its samples are off, one by one, and the others weigh less than it needs. h is the row after the present cuts. limits: the first beta, the factor to the next, and the least.
-    Returns whether there is one.
+    Below beta nearly all of its samples are off, one by one, and the others weigh less than it needs. h is
+    the row after the present cuts. limits: the first beta, the factor to the next, and the least. Returns
+    whether there is one.
     """
     rows, work = ScaleRows(*rows), ScaleWork(*work)
     beta, factor, least = limits
@@ -543,10 +544,10 @@ def is_closed(rows, top, sets, needs, nodes, work):
     """Whether the samples of a node that are not off cannot meet a demand."""
     for word in range(len(work.left)):
         work.left[word] = ~nodes.off[top][word]
+    is_missed = False
     for e in range(len(sets)):
-        if common_mass(rows, sets[e], work.left) < needs[e]:
-            return True
-    return False
+        is_missed = is_missed or common_mass(rows, sets[e], work.left) < needs[e]
+    return is_missed
 
 
 @inner

@@ -8,9 +8,10 @@ Where there are directions in which all samples are off, nothing holds the coeff
 is split in two ways, each of which covers all better solutions: into slabs, which have intervals, and then by
 signs; and into cells of directions, which are bounded by common corner weights within a proved scale
 (cells.py). Slabs close first where the signal is high or there are many coefficients, cells where there are
-few. What is proved is the better of the two, and each uses what the other has proved. Which one goes on is
-decided by how far their bounds have come: the next piece of work goes to the one that would be done sooner if
-its bound rose on as it did in its last piece, and none falls behind by more than a factor.
+few. What is proved is the better of the two, and each uses what the other has proved: bounds, better points,
+and the scale, beyond which there are neither cells nor slabs. Which one goes on is decided by what they have
+done: the next piece of work goes to the one that is expected to be done sooner, and neither falls behind by
+more than a factor.
 """
 
 from __future__ import annotations
@@ -40,14 +41,13 @@ FIRST_PIECE_PER_SAMPLE = 50
 PIECE_SHARE = 0.5
 # The part that is behind gets at least this share of the work of the other.
 LEAST_SHARE = 0.1
-# How the share of the work that is done goes with the share of the cells that are closed, and what it is taken to
-# be at least.
+# How the share of the work that is done goes with the share of cells that are closed, and the least of it.
 CELL_POWER = 8.0
 LEAST_DONE = 0.02
 # Work on the scale between two looks at what it says of the far region, in samples.
 SCALE_STEP = 1 << 21
-# With so many samples, a look at all of them takes twice as long for signs as for cells, which look again only
-# at the samples that are open.
+# With so many samples, a look at all of them takes twice as long for signs as for cells, which look only at
+# the samples that are open.
 SIGN_COST_SAMPLES = 800
 # Of the memory, the share of each part while there are two.
 HALF = 0.5
@@ -77,7 +77,7 @@ class Part:
         if isinstance(self.search, SignSearch):
             return self.work / self.search.n_nodes * self.search.expected_nodes()
         # The last cells take longer than the first.
-        done = max(min(1.0 - self.search.open_share, 1.0) ** CELL_POWER, LEAST_DONE)
+        done: float = max(min(1.0 - self.search.open_share, 1.0) ** CELL_POWER, LEAST_DONE)
         return self.search.work * (1.0 - done) / done
 
 
@@ -159,9 +159,9 @@ class Search:
             n, root.holds_far = self._samples.y.size, len(self._parts) > 1
             root.cut(np.full(n, n**-0.5) if len(self._parts) == 1 else self._cells.scale.centre())
         with workers(self._control.n_threads) as mapped:
-            while not any(part.search.is_done for part in self._parts):
+            while not self._is_done:
                 part, end = self._next()
-                while part.work < end and not part.search.is_done:
+                while part.work < end and not self._is_done:
                     if self._control.is_over() or self.work >= self._budget:
                         return False
                     part.search.know(self.lower_bound)
@@ -173,6 +173,10 @@ class Search:
                         self._cells.advance_scale()
                     self._control.report()
         return any(part.search.is_closed for part in self._parts)
+
+    @property
+    def _is_done(self) -> bool:
+        return any(part.search.is_done for part in self._parts)
 
     @property
     def _cells(self) -> CellSearch:
