@@ -6,8 +6,8 @@ by tilts of the relaxation with this c, as long as a round pays. The search then
 sample, least bound first.
 
 Slabs. With an intercept, or with columns of one sign, there are directions d with Zd <= 0, in which no u
-rises: intervals have no lower ends, and nothing can be transferred. Let m(b) = v'Zb with v > 0 and |v| = 1, a
-mean of u. In all of these directions m falls, so {m(b) >= -T} holds none of them, and there tilts find all
+rises: intervals have no lower ends, and nothing can be transferred. Let m(b) = v'Zb with v >= 0 and |v| = 1,
+a mean of u that falls in all of these directions. {m(b) >= -T} holds none of them, and there tilts find all
 intervals. The space is split into slabs T_k <= m(b) <= T_{k+1}, at most |u_+| <= |y| + sqrt(cutoff) in the
 better solutions, and the rest m(b) <= -T. There b = t b' with t >= 1 and m(b') = -T, and
 
@@ -16,6 +16,9 @@ better solutions, and the rest m(b) <= -T. There b = t b' with t >= 1 and m(b') 
 because the ridge rises with t. This far region, all scales in one, is a slab of no width with losses of its
 own (envelope.py). A slab is one more row of the relaxation, without a loss. It lends curvature along m at a
 cost that falls with the square of its width. Slabs that do not close are split, and so are signs in them.
+
+Where it is proved that no better solution that is the minimum along its ray has a mean below some value
+(scale.py), slabs end there. The far region waits for that if it is not closed at once.
 """
 
 from __future__ import annotations

@@ -474,9 +474,14 @@ class Faces:
         return float(self._squares[~inside].sum()) * (1.0 - SUM_TOL)
 
     def bounds_for(self, members: Mask) -> FaceBounds:
-        """All bounds, for a problem of these samples alone, in which all others are off."""
+        """Bounds of faces of a face, in the problem of its samples alone.
+
+        Those of other faces count samples that are not among these.
+        """
         outside, bound = self.bounds
-        return FaceBounds(np.ascontiguousarray(outside[:, members]), bound - self.mass_outside(members))
+        within = outside[:, ~members].all(axis=1)
+        inner = np.ascontiguousarray(outside[within][:, members])
+        return FaceBounds(inner, bound[within] - self.mass_outside(members))
 
 
 def _follow(samples: Samples) -> tuple[Vector, float]:
