@@ -161,7 +161,7 @@ class Search:
         with workers(self._control.n_threads) as mapped:
             while not self._is_done:
                 part, end = self._next()
-                while part.work < end and not self._is_done:
+                while part.work < end and not self._is_done and not (part is self._signs and root.is_waiting):
                     if self._control.is_over() or self.work >= self._budget:
                         return False
                     part.search.know(self.lower_bound)
