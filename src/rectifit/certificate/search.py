@@ -76,9 +76,10 @@ class Part:
         """Work until it is done: a guess, for cells from the share of the tree that is closed."""
         if isinstance(self.search, SignSearch):
             return self.work / self.search.n_nodes * self.search.expected_nodes()
-        # The last cells take longer than the first.
+        # The last cells take longer than the first, and each that is open has to be expanded.
         done: float = max(min(1.0 - self.search.open_share, 1.0) ** CELL_POWER, LEAST_DONE)
-        return self.search.work * (1.0 - done) / done
+        left = max((1.0 - done) / done, self.search.n_open / max(self.search.n_nodes, 1))
+        return self.search.work * left
 
 
 class Search:
