@@ -11,7 +11,7 @@ from rectifit import Problem, certify, solve
 from rectifit.certificate import cells as cells_module
 from rectifit.certificate.best_first import Control, first_kinds
 from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
-from rectifit.certificate.cells import CellPool, CellSearch, Faces
+from rectifit.certificate.cells import FACE_MARGIN, CellPool, CellSearch, Face, Faces
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import (
@@ -20,6 +20,7 @@ from rectifit.certificate.records import (
     OFF,
     ON,
     Cells,
+    FaceBounds,
     Found,
     Samples,
     make_room,
@@ -143,7 +144,7 @@ class OneCell:
         return first, OneCell(self.axis, self.sign, np.where(at, middle, self.low), self.high, self.kind, -1)
 
 
-def expand_cell(samples, cell, limits, nogoods=None, n_listed=None):
+def expand_cell(samples, cell, limits, faces=None, n_listed=None):
     """Both halves of a cell after they were bounded by the kernel, which enumerates so many coordinates."""
     n, q = samples.Z.shape
     cells, found = Cells.empty(2, n, q), Found.empty(1, q)
@@ -153,14 +154,14 @@ def expand_cell(samples, cell, limits, nogoods=None, n_listed=None):
     if cell.corners is not None:
         size = cells.n_corners[0] = cell.corners.size
         cells.corners[0, :size], cells.weights[0, :size] = cell.corners, cell.weights
-    nogoods = np.zeros((0, n), dtype=np.bool_) if nogoods is None else nogoods
+    faces = FaceBounds.none(n) if faces is None else faces
     layout, *work = make_room(n, q)
     if n_listed is not None:
         sizes = {"n_listed": np.array([n_listed]), "n_first": np.array([(n_listed + 1) // 2])}
         layout = layout._replace(**sizes, has_rest=n_listed < q - 1)
     first, second = np.array([0]), np.array([1])
     room = map(tuple, (layout, *work))
-    expand(tuple(samples), tuple(cells), first, second, limits, nogoods, *room, tuple(found))
+    expand(tuple(samples), tuple(cells), first, second, limits, tuple(faces), *room, tuple(found))
     parts = []
     for line in range(2):
         state, size = int(cells.state[line]), int(cells.n_corners[line])
@@ -214,13 +215,13 @@ def fits(u, kind, tol=0.0):
     return (u[:, kind == ON] >= -tol).all(axis=1) & (u[:, kind == OFF] <= tol).all(axis=1)
 
 
-def check_halves(samples, parent, limits, rays, tally, n_listed=None):
+def check_halves(samples, parent, limits, rays, tally, n_listed=None, faces=None):
     """Expand a cell and hold what is said of its halves against rays in them. Returns the open halves."""
     cutoff, explained, limit, _ = limits
     tol = LOSS_TOL * float(samples.y @ samples.y)
     # What is said holds for minima along their ray within these limits.
     rays = rays.where((rays.scales <= limit) & (rays.lengths <= explained))
-    found = expand_cell(samples, parent, limits, n_listed=n_listed)
+    found = expand_cell(samples, parent, limits, faces, n_listed)
     for half, part in zip(parent.halves(), found, strict=True):
         inside = rays.where(half.contains(rays.directions))
         least = float(inside.losses.min(initial=np.inf))
@@ -240,7 +241,7 @@ def check_halves(samples, parent, limits, rays, tally, n_listed=None):
     return [part for part in found if part.state != CLOSED and part.split >= 0]
 
 
-def check_cell(samples, cell, draw, n_rays, tally, depth=2, n_listed=None):
+def check_cell(samples, cell, draw, n_rays, tally, depth=2, n_listed=None, faces=None):
     """Check a cell, and halves of halves, for cutoffs and limits around what its best ray has."""
     rays, total = sample_rays(samples, cell, draw, n_rays), float(samples.y @ samples.y)
     best = int(np.argmin(rays.losses))
@@ -263,7 +264,7 @@ def check_cell(samples, cell, draw, n_rays, tally, depth=2, n_listed=None):
             parts = [cell]
             for _ in range(depth):
                 chosen = parts[draw.integers(len(parts))]
-                parts = check_halves(samples, chosen, limits, more, tally, n_listed)
+                parts = check_halves(samples, chosen, limits, more, tally, n_listed, faces)
                 if not parts:
                     break
 
@@ -492,53 +493,280 @@ def test_faces_have_the_bound_of_a_smaller_problem(seed, off, monkeypatch):
     samples, kind, outside, least = with_category_off(seed, 14, off)
     below, above = (search_of(samples, least * factor) for factor in (1.0 - 1e-3, 1.0 + 1e-3))
     # Nothing below the cutoff is left in the face: no better solution has the category off.
-    assert below.faces.bound(kind) >= below.cutoff * (1.0 - 1e-12)
-    assert below.faces.is_closed(kind)
-    assert (below.faces.nogoods == outside).all(axis=1).tolist() == [True]
+    bound = below.bound_face(kind)
+    assert below.cutoff * (1.0 - 1e-12) <= bound <= least * (1.0 + 1e-9)
+    known = below.faces.bounds
+    (line,) = np.flatnonzero((known.outside == outside).all(axis=1))
+    assert known.bound[line] == pytest.approx(bound, rel=1e-11)
     # Something is left, and the face must not be ruled out, however long it is looked at.
     for _ in range(3):
-        assert above.faces.bound(kind) <= least * (1.0 + 1e-9)
+        assert above.bound_face(kind) <= least * (1.0 + 1e-9)
         above.n_nodes += 10_000
-    assert not above.faces.is_closed(kind)
-    assert len(above.faces.nogoods) == 0
-    assert len(above.faces) == 1
+    assert not (above.faces.bounds.outside == outside).all(axis=1).any()
+    n_faces = len(above.faces)
+    assert n_faces > 0
+    assert above.faces.face(~outside).bound < above.cutoff
+    assert len(above.faces) == n_faces
     # The same where the face is left before it is closed.
     monkeypatch.setattr(cells_module, "MIN_FACE_CELLS", 1)
     monkeypatch.setattr(cells_module, "ROUND_CELLS", 2)
     monkeypatch.setattr(cells_module, "MIN_ROUND_CELLS", 1)
     early = search_of(samples, least * (1.0 - 1e-3))
-    assert early.faces.bound(kind) < early.cutoff
-    assert not early.faces.is_closed(kind)
-    assert len(early.faces.nogoods) == 0
+    assert early.bound_face(kind) < early.cutoff
+    assert not (early.faces.bounds.outside == outside).all(axis=1).any()
+
+
+@pytest.mark.parametrize(("seed", "off"), [(1, 2), (2, 1), (3, 1), (3, 2)])
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_more_is_proved_of_a_face_than_that_it_holds_nothing_better(seed, off, share):
+    """A share of the way to its least loss and no more, and nothing is lost when the cutoff falls."""
+    samples, kind, outside, least = with_category_off(seed, 14, off)
+    mass = float(np.square(samples.y[outside]).sum())
+    cutoff = [mass + share * (least - mass)]
+    search = CellSearch(samples, np.ones(4), Control(lambda: cutoff[0], lambda _: None))
+    face = search.faces.face(~outside)
+    face.advance(3000)
+    assert face.search.is_closed
+    target = cutoff[0] + FACE_MARGIN * (least - cutoff[0])
+    assert target * (1.0 - 1e-9) <= face.bound <= least * (1.0 + 1e-9)
+    assert search.bound_face(kind) == face.bound
+    before = face.bound
+    for _ in range(3):
+        cutoff[0] *= 0.9
+        assert before <= search.bound_face(kind) <= least * (1.0 + 1e-9)
+        known = search.faces.bounds
+        (line,) = np.flatnonzero((known.outside == outside).all(axis=1))
+        assert before * (1.0 - 1e-11) <= known.bound[line] <= least * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("start", [1.3, 1.05])
+def test_a_face_that_was_hopeless_is_closed_once_the_cutoff_has_fallen(start):
+    samples, kind, outside, least = with_category_off(2, 14, 1)
+    cutoff = [start * least]
+    search = CellSearch(samples, np.ones(4), Control(lambda: cutoff[0], lambda _: None))
+    for factor in np.linspace(start, 0.9, 12):
+        cutoff[0] = factor * least
+        bound = search.bound_face(kind)
+        assert bound <= least * (1.0 + 1e-9)
+        # Known to all others only from the moment on at which it holds nothing better.
+        assert bool((search.faces.bounds.outside == outside).all(axis=1).any()) == (bound >= cutoff[0])
+        assert (bound >= cutoff[0]) == (factor < 1.0)
 
 
 def test_samples_that_span_the_space_have_no_face():
     samples, kind, *_ = with_category_off(0, 14, 1)
     search = search_of(samples, 0.5)
-    assert search.faces.bound(first_kinds(samples.y)) == -np.inf
-    assert search.faces.bound(np.full_like(kind, OFF)) == -np.inf
+    assert search.bound_face(first_kinds(samples.y)) == -np.inf
+    assert search.bound_face(np.full_like(kind, OFF)) == -np.inf
     assert len(search.faces) == 0
 
 
-@pytest.mark.parametrize("off", [1, 2])
-def test_nogoods_close_only_cells_in_which_all_their_samples_are_off(off):
-    samples, _, outside, _ = with_category_off(0, 14, off)
-    # Far along this direction the category is off, and the others are where they were.
+def away_from(samples, outside):
+    """The direction in which u falls for samples outside and stays where it is for the others."""
     away = np.linalg.lstsq(samples.Z, -1.0 * outside, rcond=None)[0]
-    axis = int(np.argmax(np.abs(away)))
-    away /= abs(away[axis])
-    half = np.where(np.arange(4) == axis, 0.0, 1e-3)
-    cell = OneCell(axis, int(away[axis]), away - half, away + half, first_kinds(samples.y), (axis + 1) % 4)
-    limits = (0.999 * float(samples.y @ samples.y), 2.0, np.inf, 0)
-    one_more = outside | (np.arange(outside.size) == np.flatnonzero(~outside)[0])
-    for nogoods, state in (
-        ([], THIN),
-        ([outside], CLOSED),
-        ([one_more], THIN),
-        ([one_more, outside], CLOSED),
-    ):
-        mask = np.array(nogoods, dtype=np.bool_).reshape(-1, outside.size)
-        assert [part.state for part in expand_cell(samples, cell, limits, mask)] == [state, state]
+    return away / np.abs(away).max()
+
+
+def cell_around(samples, direction, half):
+    axis = int(np.argmax(np.abs(direction)))
+    q = direction.size
+    direction = direction / abs(direction[axis])
+    half = np.where(np.arange(q) == axis, 0.0, half)
+    kind = first_kinds(samples.y)
+    return OneCell(axis, int(direction[axis]), direction - half, direction + half, kind, (axis + 1) % q)
+
+
+def states_with(samples, cell, limits, outside, bound):
+    """What becomes of both halves of a cell with a bound where all these samples are off."""
+    faces = FaceBounds(np.array(outside, dtype=np.bool_), np.array(bound, dtype=float))
+    return [part.state for part in expand_cell(samples, cell, limits, faces)]
+
+
+@pytest.mark.parametrize("off", [1, 2])
+def test_a_bound_of_a_face_closes_only_cells_in_which_nearly_all_samples_outside_are_off(off):
+    samples, _, outside, _ = with_category_off(0, 14, off)
+    y, total = samples.y, float(samples.y @ samples.y)
+    cell = cell_around(samples, away_from(samples, outside), 1e-3)
+    cutoff = 0.999 * total
+    limits = (cutoff, 2.0, np.inf, 0)
+    open_, closed = [THIN, THIN], [CLOSED, CLOSED]
+    plain = expand_cell(samples, cell, limits)
+    assert [part.state for part in plain] == open_
+    assert all((part.kind[outside] == OFF).all() for part in plain)
+    assert states_with(samples, cell, limits, [outside], [cutoff]) == closed
+    assert states_with(samples, cell, limits, [outside], [cutoff - 1e-9]) == open_
+    # Samples that may be on in both halves cost what they weigh, and nothing with y <= 0.
+    may = np.flatnonzero((plain[0].kind != OFF) & (plain[1].kind != OFF))
+    heavy, light = may[y[may] > 0.0], may[y[may] <= 0.0]
+    assert heavy.size >= 2
+    assert light.size >= 1
+    for chosen in (heavy[:1], heavy[:2], heavy, light, may):
+        more = outside | np.isin(np.arange(y.size), chosen)
+        mass = float(np.square(np.maximum(y[chosen], 0.0)).sum())
+        assert states_with(samples, cell, limits, [more], [cutoff + mass + 1e-9]) == closed
+        assert states_with(samples, cell, limits, [more], [cutoff + mass - 1e-9]) == open_
+        # The best of several bounds counts, wherever it stands.
+        two = [more, outside], [more, more], [outside, more]
+        values = [cutoff, cutoff], [0.0, cutoff + mass + 1e-9], [-np.inf, cutoff + mass - 1e-9]
+        for sets, bounds, state in zip(two, values, (closed, closed, open_), strict=True):
+            assert states_with(samples, cell, limits, sets, bounds) == state
+
+
+def least_with_off(samples, inside):
+    """The least loss of the samples inside alone, and what the others cost if they are off; no ridge."""
+    y, cost = samples.y, float(np.square(samples.y[~inside]).sum())
+    if not inside.any():
+        return cost
+    return cost + least_objective(Problem.from_data(samples.Z[inside], y[inside], fit_intercept=False))
+
+
+def tight_faces(samples, draw, sets):
+    """Bounds that are as good as they can be, of these sets of samples inside and of random ones."""
+    n = samples.y.size
+    sets = [*sets, *(draw.random(n) < draw.choice([0.2, 0.5, 0.8]) for _ in range(3))]
+    bounds = [least_with_off(samples, inside) for inside in sets]
+    return FaceBounds(~np.array(sets, dtype=np.bool_), np.array(bounds))
+
+
+@pytest.mark.parametrize("name", ["dummies", "integers", "negative", "ridge"])
+def test_cells_with_tight_bounds_of_faces_keep_every_better_ray(name):
+    """The bounds hold wherever samples outside are on, for any set of samples, a face or not."""
+    draw, tally = np.random.default_rng(0), Counter()
+    for seed in range(5):
+        samples = make_samples(name, 12, 3, seed)
+        half = samples.Z[:, seed % 3] > 0.0
+        faces = tight_faces(samples, draw, [half, ~half])
+        for place in PLACES * 2:
+            check_cell(samples, random_cell(samples, draw, place), draw, 60, tally, faces=faces)
+    assert tally["closed"] > 0.03 * tally["halves"]
+
+
+@pytest.mark.parametrize("off", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_tight_bounds_of_faces_where_samples_outside_begin_to_be_on(seed, off):
+    """Rays on which the category is off and the rest has its least loss come as close as can be."""
+    samples, _, outside, least = with_category_off(seed, 14, off)
+    draw, total, tally = np.random.default_rng(seed), float(samples.y @ samples.y), Counter()
+    faces = FaceBounds(outside[None], np.array([least]))
+    away, inside = away_from(samples, outside), ~outside
+    tries = Rays.of(samples, descend_from_face(samples, inside, away, draw))
+    off_there = tries.where((tries.directions @ samples.Zt[:, outside] <= 0.0).all(axis=1))
+    assert least * (1.0 - 1e-9) <= off_there.losses.min() <= 1.02 * least
+    best = off_there.directions[np.argmin(off_there.losses)]
+    for half in (1e-3, 1e-2, 0.1, 0.5):
+        cell = cell_around(samples, best, half)
+        near = draw.uniform(cell.low, cell.high, size=(300, 4))
+        rays = Rays.of(samples, np.vstack([near, cell.directions_of(tries.directions)]))
+        for cutoff in (least * (1.0 - 1e-9), least, least * (1.0 + 1e-3), 0.5 * (least + total)):
+            limits = (float(cutoff), float(np.sqrt(total)), np.inf, 1)
+            parts = check_halves(samples, cell, limits, rays, tally, faces=faces)
+            if parts:
+                check_halves(samples, parts[0], limits, rays, tally, faces=faces)
+            plain = expand_cell(samples, cell, limits)
+            with_faces = expand_cell(samples, cell, limits, faces)
+            tally["raised"] += sum(b.bound > a.bound for a, b in zip(plain, with_faces, strict=True))
+    assert tally["raised"] > 0
+
+
+def descend_from_face(samples, inside, away, draw):
+    """Directions of the least losses found of the samples inside, farther and farther away from the others."""
+    q = away.size
+    on = draw.random((50, inside.sum())) < 0.6
+    found = [np.linalg.lstsq(samples.Z[inside][line], samples.y[inside][line], rcond=None)[0] for line in on]
+    points = np.array([b + far * away for b in found for far in np.geomspace(0.1, 1e3, 9)])
+    best = points[np.argsort(Rays.of(samples, points).losses)[:200]]
+    steps = draw.normal(size=(5, len(best), q)) * np.array([1e-3, 1e-2, 0.1, 0.3, 1.0])[:, None, None]
+    return np.vstack([best, (best + steps).reshape(-1, q)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_search_notes_of_faces_holds(seed):
+    """Dummies of two factors, so that faces lie in each other: each bound against brute force."""
+    draw = np.random.default_rng(seed)
+    first, second = draw.integers(0, 3, size=13), draw.integers(0, 2, size=13)
+    X = np.column_stack([first == 1, first == 2, second == 1, draw.normal(size=13)]).astype(float)
+    y = np.maximum(X @ [0.5, -0.5, 0.5, 0.5] + 0.2 + draw.normal(size=13), 0.0)
+    samples = reduce_rows(Problem.from_data(X, y)).samples
+    least = least_with_off(samples, np.ones(samples.y.size, dtype=np.bool_))
+    n_faces = 0
+    for factor in (0.7, 0.999, 1.2):
+        search = search_of(samples, factor * least, 1500)
+        search.run()
+        assert search.lower_bound <= least * (1.0 + 1e-9)
+        for outside, bound in zip(*search.faces.bounds, strict=True):
+            n_faces += 1
+            assert bound >= search.cutoff * (1.0 - 1e-9)
+            assert bound <= least_with_off(samples, ~outside) * (1.0 + 1e-9)
+    assert n_faces > 0
+
+
+def test_one_face_is_searched_once():
+    """Whoever asks for it: the search around it or one in another face, for the same samples."""
+    samples, kind, outside, least = with_category_off(0, 14, 1)
+    search = search_of(samples, 0.999 * least)
+    face = search.faces.face(~outside)
+    assert search.faces.face(~outside) is face
+    assert face.search.faces is search.faces
+    search.bound_face(kind)
+    n_nodes, counted, n_faces = face.search.n_nodes, search.n_nodes, len(search.faces)
+    assert 0 < n_nodes <= counted
+    # What is proved is not searched for again, nor is the face another one with more samples off.
+    for more in ([], np.flatnonzero(~outside)[:1]):
+        again = kind.copy()
+        again[more] = OFF
+        assert search.bound_face(again) == face.bound
+    assert (search.n_nodes, face.search.n_nodes, len(search.faces)) == (counted, n_nodes, n_faces)
+    # Both categories off, asked for in the search around and in that of the face: the same samples.
+    second = with_category_off(0, 14, 2)[2]
+    both = np.where(outside | second, OFF, first_kinds(samples.y)).astype(np.int8)
+    bound = search.bound_face(both)
+    n_faces = len(search.faces)
+    missing = search.faces.mass_outside(~outside)
+    assert face.search.bound_face(both[~outside]) == pytest.approx(bound - missing, rel=1e-9)
+    assert len(search.faces) == n_faces
+
+
+def test_bounds_for_a_face_leave_out_what_is_outside_and_the_faces_that_do_not_lie_in_it():
+    draw = np.random.default_rng(0)
+    samples = make_samples("negative", 30, 4, 0)
+    search, n = search_of(samples, 0.1), samples.y.size
+    faces, members = search.faces, draw.random(n) < 0.6
+    inside = members & (draw.random(n) < 0.5)
+    across = inside.copy()
+    across[np.flatnonzero(~members)[0]] = True
+    for number, mask in enumerate((inside, across, members)):
+        faces.note(mask, 2.0 + number)
+    assert len(faces.bounds.bound) == 3
+    outside, bound = faces.bounds_for(members)
+    mass = float(np.square(samples.y[~members]).sum())
+    assert np.array_equal(outside, ~np.array([inside, members])[:, members])
+    np.testing.assert_allclose(bound, np.array([2.0, 4.0]) - mass, rtol=1e-11)
+    everything = faces.bounds_for(np.ones(n, dtype=np.bool_))
+    assert np.array_equal(everything.outside, faces.bounds.outside)
+    assert np.array_equal(everything.bound, faces.bounds.bound)
+    # A better bound takes the place of a worse one, and not the other way round.
+    faces.note(inside, 3.0)
+    faces.note(members, 1.0)
+    np.testing.assert_allclose(faces.bounds.bound, [3.0, 3.0, 4.0], rtol=1e-11)
+    assert np.all(faces.bounds.bound <= [3.0, 3.0, 4.0])
+
+
+def test_a_bound_of_a_face_that_reaches_beyond_another_does_not_hold_in_it():
+    """Samples 1 and 2 lie on both sides of the face of sample 0 and cannot both be off where that is on.
+
+    In the problem of sample 0 alone they are said to be off, and its least loss is 0. The whole costs more
+    than these two weigh, which says nothing of that problem.
+    """
+    Z = np.array([[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
+    y = np.array([1.0, 0.1, 0.1, 1.0])
+    samples = Samples.from_rows(Z, y, np.zeros((3, 3)))
+    inside, alone = np.array([True, True, True, False]), np.array([True, False, False, False])
+    larger, smaller = least_with_off(samples, inside), least_with_off(samples, alone)
+    assert larger > smaller + 0.1
+    search = search_of(samples, 0.5 * (larger + smaller))
+    search.faces.note(inside, larger)
+    assert len(search.faces.bounds_for(alone).bound) == 0
+    assert search.faces.face(alone).bound <= smaller * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -555,7 +783,7 @@ def test_categories_are_proved_by_faces(seed, monkeypatch):
     certificate = certify(X, y, best, target_gap=1e-2, time_limit=60)
     assert certificate.status == "optimal"
     assert len(searches[0].faces) > 0
-    assert len(searches[0].faces.nogoods) > 0
+    assert len(searches[0].faces.bounds.bound) > 0
 
 
 def low_signal(n, q, seed):
@@ -689,7 +917,10 @@ STEPS = [
     (CellPool, "reserve"),
     (CellPool, "release"),
     (ScaleSearch, "advance"),
-    (Faces, "bound"),
+    (CellSearch, "bound_face"),
+    (Face, "advance"),
+    (Faces, "face"),
+    (Faces, "note"),
 ]
 
 

@@ -60,7 +60,17 @@ def test_envelopes_of_slabs_and_far_samples_are_convex_and_below(seed):
     assert np.all(grid[2:] - 2.0 * grid[1:-1] + grid[:-2] >= -1e-9)
 
 
-def slab_search(reduced, cutoff, max_nodes=MAX_NODES):
+def equal_weights(n):
+    return np.full(n, n**-0.5)
+
+
+def random_weights(n, draw):
+    """Weights of a mean, of very different sizes and some of them 0."""
+    v = draw.exponential(size=n) ** draw.choice([0.5, 1.0, 3.0]) * (draw.random(n) < draw.choice([0.3, 1.0]))
+    return v / np.linalg.norm(v) if v.any() else equal_weights(n)
+
+
+def slab_search(reduced, cutoff, max_nodes=MAX_NODES, weights=None):
     """A search that begins with slabs, whether the data need them or not; None if costs close it."""
 
     def is_over():
@@ -71,7 +81,7 @@ def slab_search(reduced, cutoff, max_nodes=MAX_NODES):
     search._done()
     if shrink_by_cost(search.region, reduced.y, cutoff) < 0:
         return None
-    search._push(search._first_slabs())
+    search.cut(equal_weights(reduced.y.size) if weights is None else weights)
     return search
 
 
@@ -83,7 +93,7 @@ def run(search):
 
 
 def open_nodes(search):
-    return [*(node for *_, node in search._open), *search._stack]
+    return [*(node for *_, node in search._open), *search._stack, *search._held]
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -124,7 +134,7 @@ def high_signal(seed, n=120, p=4):
 def holds(search, node, b):
     """Whether a point lies in a node, of which it knows signs and intervals; far ones at their own scale."""
     region, Z = node.region, search.samples.Z
-    mean = float(Z[-1] @ b)
+    mean = float(search.mean @ b)
     if node.is_far:
         if mean > region.U[-1]:
             return False
@@ -172,9 +182,9 @@ def test_far_bounds_hold_at_all_scales(seed):
         for _ in range(2000):
             d = draw.normal(size=reduced.Z.shape[1])
             d += (
-                (at * size * draw.uniform(1.0, 4.0) - search.samples.Z[-1] @ d)
-                * search.samples.Z[-1]
-                / float(search.samples.Z[-1] @ search.samples.Z[-1])
+                (at * size * draw.uniform(1.0, 4.0) - search.mean @ d)
+                * search.mean
+                / float(search.mean @ search.mean)
             )
             u = reduced.Z @ d
             assert far.bound <= float(np.square(np.maximum(u, 0.0) - reduced.y).sum()) + 1e-9
@@ -186,5 +196,183 @@ def test_intercept_and_high_signal_close_without_a_box():
     reduced = reduce_rows(fit.problem)
     cutoff = reduced.value(fit.objective * 0.99)
     search = SignSearch(reduced.samples, Control(lambda: cutoff, lambda _: None))
+    assert not search.needs_slabs
+    search.advance()
+    assert search.needs_slabs
+    search.cut(equal_weights(reduced.y.size))
+    assert not search.needs_slabs
     assert run(search)
     assert search.lower_bound == cutoff
+
+
+def least_mean_of(reduced, mean, cutoff, draw, n_walkers=300, n_steps=60):
+    """The least mean'b found of minima along their ray with a loss below the cutoff, and how many there are."""
+    Z, y = reduced.Z, reduced.y
+    D = draw.normal(size=(n_walkers, Z.shape[1]))
+    steps = np.ones(n_walkers)
+
+    def measure(D):
+        fitted = np.maximum(D @ Z.T, 0.0)
+        curvature = np.square(fitted).sum(axis=1) + ((D @ reduced.ridge) * D).sum(axis=1)
+        product = np.maximum(fitted @ y, 0.0)
+        scale = np.divide(product, curvature, out=np.zeros_like(product), where=curvature > 1e-14)
+        return float(y @ y) - scale * product, scale * (D @ mean)
+
+    losses, means = measure(D)
+    for _ in range(n_steps):
+        new = D / np.linalg.norm(D, axis=1, keepdims=True) + steps[:, None] * draw.normal(size=D.shape)
+        new_losses, new_means = measure(new)
+        falls = np.where(losses < cutoff, (new_losses < cutoff) & (new_means < means), new_losses < losses)
+        D[falls], losses[falls], means[falls] = new[falls], new_losses[falls], new_means[falls]
+        steps = np.where(falls, np.minimum(1.5 * steps, 1.0), np.maximum(0.9 * steps, 1e-5))
+    better = losses < cutoff
+    return float(means[better].min(initial=np.inf)), int(np.count_nonzero(better))
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_cutoff_above_the_optimum_is_never_proved_with_any_mean(seed, is_cut):
+    """Any weights v >= 0, and slabs that end just below the least mean of the better ray minima."""
+    problem, draw = random_problem(seed), np.random.default_rng(seed)
+    reduced = reduce_rows(problem)
+    least = reduced.value(least_objective(problem))
+    slack = 1e-8 * float(reduced.y @ reduced.y) + 1e-12
+    if not reduced.y.any():
+        return
+    for factor in (1.0001, 1.1):
+        cutoff = least * factor + 10.0 * slack
+        search = slab_search(reduced, cutoff, weights=random_weights(reduced.y.size, draw))
+        search.holds_far = is_cut
+        if is_cut:
+            low, count = least_mean_of(reduced, search.mean, cutoff, draw)
+            if count == 0:
+                continue
+            # In steps, as the proof of the scale goes on, and after some of the slabs were looked at.
+            run_rounds(search, draw.integers(4))
+            for ratio in (30.0, 3.0, 1.05):
+                search.cut_at(low - (ratio - 1.0) * abs(low) - slack)
+                run_rounds(search, 2)
+            search.release_far()
+        assert not run(search)
+        assert search.lower_bound <= least + slack
+
+
+def run_rounds(search, count):
+    """So many rounds, as long as there is anything to do but the far region."""
+    for _ in range(count):
+        if not (search.is_done or search.is_waiting or search.control.is_over()):
+            search.advance()
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_a_cutoff_below_the_optimum_is_proved_with_any_mean(seed, is_cut):
+    problem, draw = random_problem(seed), np.random.default_rng(seed)
+    reduced = reduce_rows(problem)
+    least = reduced.value(least_objective(problem))
+    if least <= 1e-8 * float(reduced.y @ reduced.y):
+        return
+    search = slab_search(reduced, 0.99 * least, 4000, random_weights(reduced.y.size, draw))
+    if search is None:
+        return
+    if is_cut:
+        # There are no better ray minima, so that slabs may end anywhere.
+        search.holds_far = True
+        search.cut_at(-draw.choice([0.1, 2.0, 20.0]) * float(np.linalg.norm(reduced.y)))
+        run_rounds(search, 100)
+        search.release_far()
+    assert run(search)
+    assert search.lower_bound == 0.99 * least
+
+
+def test_slabs_that_end_above_a_better_point_lose_it():
+    """Otherwise the tests above could not fail: cut above the best mean, a cutoff above the optimum closes."""
+    n_wrong = 0
+    for seed in range(10):
+        X, y = high_signal(seed, 25, 2)
+        fit = solve(X, y)
+        reduced = reduce_rows(fit.problem)
+        cutoff = reduced.value(fit.objective) * 1.01
+        search = slab_search(reduced, cutoff, 300)
+        search.cut_at(0.9 * float(np.linalg.norm(reduced.y)))
+        n_wrong += run(search)
+    assert n_wrong > 0
+
+
+def held_search(seed=0):
+    """A search all of whose slabs but the far region are closed, which waits."""
+    X, y = high_signal(seed, 60, 3)
+    fit = solve(X, y)
+    reduced = reduce_rows(fit.problem)
+    cutoff = reduced.value(fit.objective) * 0.99
+    search = slab_search(reduced, cutoff, 2000)
+    search.holds_far = True
+    # As if the bound of the far region were poor.
+    tighten = search._tightened
+    search._tightened = lambda node, *limits: [node] if node.is_far else tighten(node, *limits)
+    run_rounds(search, 500)
+    search._tightened = tighten
+    return search
+
+
+def test_the_far_region_is_held_back_and_counts_as_open():
+    search = held_search()
+    assert search.is_waiting
+    assert search.n_open == 1
+    assert not search.is_done
+    assert not search.is_closed
+    (far,) = search._held
+    assert far.is_far
+    assert search.lower_bound < search.cutoff
+    assert search.reached == far.bound
+    search.release_far()
+    assert not search.is_waiting
+    assert not search.holds_far
+    assert search.n_open == 1
+    assert run(search)
+    assert search.lower_bound == search.cutoff
+
+
+def test_a_held_region_ends_where_better_means_do():
+    high = float(held_search()._held[0].region.U[-1])
+    # A bound far below says nothing yet, one nearby leaves a slab, and one above leaves nothing.
+    search = held_search()
+    search.cut_at(20.0 * high)
+    assert search.is_waiting
+    search.cut_at(3.0 * high)
+    (slab,) = open_nodes(search)
+    assert not search.is_waiting
+    assert not slab.is_far
+    np.testing.assert_allclose([slab.region.l[-1], slab.region.U[-1]], [3.0 * high, high])
+    # What was cut off does not come back.
+    search.cut_at(5.0 * high)
+    assert search.least_mean == 3.0 * high
+    search = held_search()
+    search.cut_at(0.9 * high)
+    assert search.is_done
+    assert search.is_closed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_better_ray_minimum_stays_in_a_node_of_slabs_that_end(seed):
+    X, y = high_signal(seed)
+    fit = solve(X, y)
+    reduced = reduce_rows(fit.problem)
+    cutoff = reduced.value(fit.objective) * 1.6
+    draw = np.random.default_rng(seed)
+    search = slab_search(reduced, cutoff, weights=random_weights(reduced.y.size, draw))
+    search.holds_far = bool(seed % 2)
+    best = reduced.from_coefficients(fit.beta, fit.intercept)
+    points = best + draw.normal(size=(3000, best.size)) * draw.choice([0.03, 0.1, 0.3, 1.0], size=(3000, 1))
+    fitted = np.maximum(points @ reduced.Z.T, 0.0)
+    points *= ((fitted @ reduced.y) / np.square(fitted).sum(axis=1))[:, None]
+    losses = np.square(np.maximum(points @ reduced.Z.T, 0.0) - reduced.y).sum(axis=1)
+    better = points[losses < cutoff]
+    assert len(better) > 100
+    low = float((better @ search.mean).min())
+    for ratio in (10.0, 2.0, 1.0):
+        search.cut_at(low - (ratio - 1.0) * abs(low) - 1e-9)
+        search.control.is_over = lambda most=search.n_nodes + 6: search.n_nodes >= most
+        while not (search.is_done or search.is_waiting or search.control.is_over()):
+            search.advance()
+        assert all(any(holds(search, node, b) for node in open_nodes(search)) for b in better)

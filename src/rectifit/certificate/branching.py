@@ -109,7 +109,7 @@ SAMPLE_BYTES = 25
 class Signs(Node):
     """A region with a bound, and where its relaxation was last minimised; is_new before it is tightened.
 
-    is_held: a far region that was not closed at once.
+    is_held: a far region that was not closed at once. left: what its expansion has left of its gap.
     """
 
     region: Region
@@ -117,6 +117,7 @@ class Signs(Node):
     start: Start
     is_new: bool = False
     is_held: bool = False
+    left: float = np.nan
 
     @property
     def is_far(self) -> bool:
@@ -233,6 +234,14 @@ class SignSearch(BestFirst[Signs]):
                 self._held.append(node)
             elif high > least_mean:
                 self._push([self._slab(least_mean / self._size, high / self._size)])
+
+    def _done(self) -> None:
+        # In the order of the nodes, whichever thread was first.
+        for node in self._taken:
+            if not np.isnan(node.left):
+                self._n_left += 1
+                self._left += (node.left - self._left) / self._n_left
+        super()._done()
 
     def _push(self, nodes: list[Signs]) -> None:
         self._held += [node for node in nodes if node.is_held]
@@ -413,17 +422,13 @@ class SignSearch(BestFirst[Signs]):
         before = self.cutoff - node.bound
         is_kept = bool(self._tightened(node)) if node.is_new else self._bound_again(node)
         if self.n_first_left == 0:
-            self._note_left((self.cutoff - node.bound) / before if is_kept and before > 0.0 else CLOSED_LEFT)
+            left = (self.cutoff - node.bound) / before if is_kept and before > 0.0 else 0.0
+            node.left = max(left, CLOSED_LEFT)
         if not is_kept or node.bound >= self.cutoff:
             return []
         self.offer(node.start.b)
         parts = self._split_slab(node)
         return parts if parts else self._split_sign(node)
-
-    def _note_left(self, left: float) -> None:
-        with self._lock:
-            self._n_left += 1
-            self._left += (max(left, CLOSED_LEFT) - self._left) / self._n_left
 
     def _is_cut_off(self, node: Signs) -> bool:
         """Cut a slab at the least mean of better ray minima. True if nothing is left of it."""

@@ -188,6 +188,8 @@ class CellSearch(Tree):
         self._face_work = 0.0
         # Work elsewhere that needs a bound of the scale.
         self.also_for = 0
+        # Where the search in a face runs.
+        self._mapped: Callable[..., Iterator[Any]] = map
         self._members = np.ones(n, np.bool_) if members is None else members
         self.faces = Faces(samples, control, memory_limit) if faces is None else faces
         self.scale = ScaleSearch(self.samples, self.cutoff, self.bound_face, self.face_bounds)
@@ -259,8 +261,10 @@ class CellSearch(Tree):
             partial(self._expand, lines[part], others[part], limits, faces, found.part(part))
             for part in (slice(e, e + CHUNK_CELLS) for e in range(0, lines.size, CHUNK_CELLS))
         ]
-        tasks.insert(0, self.advance_scale)
-        for _ in mapped(lambda task: task(), tasks):
+        # Cells on other threads, where there are any, while this one goes on with the scale.
+        expanded = mapped(lambda task: task(), tasks)
+        self.advance_scale(mapped)
+        for _ in expanded:
             pass
         self.n_nodes += lines.size
         steps, pricings = found.counts.sum(axis=0)
@@ -268,8 +272,9 @@ class CellSearch(Tree):
         self._sort_out(lines, others, found)
         self._taken = np.inf
 
-    def advance_scale(self) -> None:
+    def advance_scale(self, mapped: Callable[..., Iterator[Any]] = map) -> None:
         """Go on with the scale, by a share of all other work."""
+        self._mapped = mapped
         work, n = self.work + self.also_for, self.samples.y.size
         late = max(work - EARLY_WORK, 0)
         due = int(n * (SCALE_SHARE * (work - late) + LATE_SHARE * late)) + FIRST_SCALE_WORK - self.scale.work
@@ -357,7 +362,7 @@ class CellSearch(Tree):
         face = self.faces.face(inside)
         missing, nodes, work = self.faces.mass_outside(self._members), face.search.n_nodes, face.work
         if face.bound - missing < self.cutoff:
-            face.advance(max(MIN_FACE_CELLS, int(FACE_SHARE * self.n_nodes)))
+            face.advance(max(MIN_FACE_CELLS, int(FACE_SHARE * self.n_nodes)), self._mapped)
             self.n_nodes += face.search.n_nodes - nodes
             self._face_work += face.work - work
         return face.bound - missing
@@ -395,8 +400,15 @@ class Face:
         )
         along, self._least = _follow(inner)
         self._proved = -np.inf
+        # The search asks for its cutoff when it is made.
+        self._search: CellSearch | None = None
         memory = faces.memory_limit // FACE_MEMORY
-        self.search = CellSearch(inner, along, control, memory_limit=memory, faces=faces, members=inside)
+        self._search = CellSearch(inner, along, control, memory_limit=memory, faces=faces, members=inside)
+
+    @property
+    def search(self) -> CellSearch:
+        assert self._search is not None
+        return self._search
 
     def _target(self) -> float:
         """What is to be proved of the loss of all samples."""
@@ -406,9 +418,8 @@ class Face:
     @property
     def least(self) -> float:
         """The least loss of all samples that is known, with those outside off."""
-        search: CellSearch | None = getattr(self, "search", None)
-        found = self._least if search is None else min(self._least, search.least_found)
-        return self.outside + found
+        found = np.inf if self._search is None else self._search.least_found
+        return self.outside + min(self._least, found)
 
     @property
     def is_hopeless(self) -> bool:
@@ -425,12 +436,12 @@ class Face:
         """Samples looked at."""
         return self.search.total_work * self.search.samples.y.size
 
-    def advance(self, n_cells: int) -> None:
+    def advance(self, n_cells: int, mapped: Callable[..., Iterator[Any]] = map) -> None:
         """Search on, up to so many cells in all."""
         self.budget = n_cells
         if self.search.is_done or self.is_hopeless:
             return
-        if self.search.run():
+        if self.search.run(mapped):
             self._proved = self._target()
         if self.bound >= self._faces.control.cutoff():
             self._faces.note(self._inside, self.bound)

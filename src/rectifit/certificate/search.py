@@ -171,7 +171,7 @@ class Search:
                         self._cells.also_for = root.work
                     part.search.advance(mapped)
                     if len(self._parts) > 1 and part is self._signs:
-                        self._cells.advance_scale()
+                        self._cells.advance_scale(mapped)
                     self._control.report()
         return any(part.search.is_closed for part in self._parts)
 
