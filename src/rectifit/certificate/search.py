@@ -67,15 +67,17 @@ class Part:
         return self.search.total_work
 
     @property
-    def next_work(self) -> float:
-        """Work after the next node, if that takes as long as those before: those of signs take long."""
-        is_long = isinstance(self.search, SignSearch) and self.search.n_nodes > 0
-        return self.work * (1.0 + 1.0 / self.search.n_nodes) if is_long else self.work
+    def node_work(self) -> float:
+        """What a node takes on average, or the first slab."""
+        n_nodes = self.search.n_nodes
+        return self.work / n_nodes if n_nodes > 1 else max(self.work, MIN_FIRST_PIECE)
 
     def expected(self) -> float:
         """Work until it is done: a guess, for cells from the share of the tree that is closed."""
         if isinstance(self.search, SignSearch):
-            return self.work / self.search.n_nodes * self.search.expected_nodes()
+            return self.node_work * self.search.expected_nodes()
+        if self.search.n_nodes == 0:
+            return np.inf
         # The last cells take longer than the first, and each that is open has to be expanded.
         done: float = max(min(1.0 - self.search.open_share, 1.0) ** CELL_POWER, LEAST_DONE)
         left = max((1.0 - done) / done, self.search.n_open / max(self.search.n_nodes, 1))
@@ -206,10 +208,11 @@ class Search:
             return cells, first_piece
         if signs.search.is_waiting and not self._cut_far(signs.search, first_piece):
             signs.search.release_far()
-        if signs.search.n_first_left > 0 and signs.search.n_open == signs.search.n_first_left:
-            # Slabs are worth their while as long as each is closed as it is; the first holds the incumbent.
-            return signs, signs.work + 1
         preferred, other = sorted([signs, cells], key=Part.expected)
         share = max(preferred.expected() / max(other.expected(), 1.0), LEAST_SHARE)
-        part = preferred if other.next_work >= share * preferred.work else other
+        part = preferred if other.work + other.node_work >= share * preferred.work else other
+        is_first = signs.search.n_first_left > 0 and signs.search.n_open == signs.search.n_first_left
+        if is_first and preferred is signs:
+            # Slabs are worth their while as long as each is closed as it is; the first holds the incumbent.
+            return signs, signs.work + 1
         return part, max(first_piece, (1.0 + PIECE_SHARE) * part.work)
