@@ -172,7 +172,7 @@ class Search:
                         root.cut_at(self._cells.least_mean(root.mean))
                         self._cells.also_for = root.work
                     part.search.advance(mapped)
-                    if len(self._parts) > 1 and part is self._signs:
+                    if len(self._parts) > 1 and part is self._signs and root.n_first_left == 0:
                         self._cells.advance_scale(mapped)
                     self._control.report()
         return any(part.search.is_closed for part in self._parts)
