@@ -669,7 +669,7 @@ def test_tight_bounds_of_faces_where_samples_outside_begin_to_be_on(seed, off):
 
 
 def descend_from_face(samples, inside, away, draw):
-    """Directions of the least losses found of the samples inside, farther and farther away from the others."""
+    """Directions of small losses of the samples inside, farther and farther away from the others."""
     q = away.size
     on = draw.random((50, inside.sum())) < 0.6
     found = [np.linalg.lstsq(samples.Z[inside][line], samples.y[inside][line], rcond=None)[0] for line in on]

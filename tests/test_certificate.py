@@ -16,7 +16,13 @@ from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Region, Relaxation, Start
-from rectifit.certificate.tighten import shrink_by_ellipsoid, shrink_by_tilts
+from rectifit.certificate.tighten import (
+    MAX_TILTS,
+    heaviest,
+    shrink_by_box,
+    shrink_by_ellipsoid,
+    shrink_by_tilts,
+)
 from rectifit.certificate.transfer import Transfer, first_transfer
 from rectifit.datasets import make_relu
 from rectifit.solution import Stop
@@ -331,6 +337,85 @@ def test_no_tightening_cuts_off_a_better_point(seed):
             assert np.all(u[region.kind == ON] >= 0.0)
             assert np.all(u[region.kind == OFF] <= 0.0)
     assert better > 50
+
+
+def better_points(reduced, b, cutoff, draw, n_steps=60):
+    """Points with a loss below the cutoff that wander off from b, each in a direction of its own."""
+    points, found = np.repeat(b[None], 200, axis=0), [b[None]]
+    ahead = draw.normal(size=points.shape)
+    length = np.full(len(points), 0.1)
+    for _ in range(n_steps):
+        new = points + length[:, None] * (ahead + draw.normal(size=points.shape))
+        r = np.maximum(new @ reduced.Z.T, 0.0) - reduced.y
+        is_better = np.square(r).sum(axis=1) + ((new @ reduced.ridge) * new).sum(axis=1) <= cutoff
+        points[is_better] = new[is_better]
+        length = np.where(is_better, 1.3 * length, 0.7 * length)
+        found.append(new[is_better])
+    return np.vstack(found)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_box_holds_every_better_point(seed, is_known):
+    """Without an intercept, where coordinates can be tilted before any sign is known, and after."""
+    draw = np.random.default_rng(seed)
+    X, y, *_ = make_relu(80, 3, noise=0.5, random_state=seed, design="gaussian" if seed % 2 else "ternary")
+    fit = solve(X, y, fit_intercept=False)
+    reduced = reduce_rows(fit.problem)
+    Z, n = reduced.Z, reduced.y.size
+    best = reduced.from_coefficients(fit.beta, fit.intercept)
+    for factor in (1.001, 1.2, 2.0):
+        cutoff = reduced.value(fit.objective) * factor
+        points = better_points(reduced, best, cutoff, draw)
+        kind = np.where(reduced.y > 0, FREE, CONVEX).astype(np.int8)
+        if is_known:
+            # The signs of the best fit, and all better points that have them.
+            kind = np.where(best @ Z.T > 0.0, ON, OFF).astype(np.int8)
+            points = points[((points @ Z.T > 0.0) == (kind == ON)).all(axis=1)]
+        assert len(points) > 20
+        region = Region(kind, np.full(n, -np.inf), np.full(n, np.inf))
+        plain = Relaxation(reduced.samples, region.copy(), np.zeros(n))
+        assert shrink_by_box(region, Z, plain, plain.minimise(Start(np.zeros(Z.shape[1]))), cutoff) >= 0
+        assert np.isfinite(region.l).all()
+        assert np.isfinite(region.U).all()
+        u = points @ Z.T
+        assert np.all((u >= region.l) & (u <= region.U))
+        assert np.all(u[:, region.kind == ON] >= 0.0)
+        assert np.all(u[:, region.kind == OFF] <= 0.0)
+
+
+def test_a_box_is_no_larger_than_it_has_to_be():
+    """Least squares: better points are an ellipsoid, and the box is the one around it."""
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(60, 3))
+    problem = Problem.from_data(X, X @ [1.0, -0.5, 0.3] + draw.normal(size=60), fit_intercept=False)
+    reduced = reduce_rows(problem)
+    n, q = reduced.Z.shape
+    region = Region(np.full(n, ON, np.int8), np.full(n, -np.inf), np.full(n, np.inf))
+    plain = Relaxation(reduced.samples, region.copy(), np.zeros(n))
+    base = plain.minimise(Start(np.zeros(q)))
+    # No coefficients have a loss below the least.
+    assert shrink_by_box(region.copy(), reduced.Z, plain, base, 0.9 * base.value) == -1
+    for factor in (1.0 + 1e-9, 1.01, 1.5):
+        region.l[:], region.U[:] = -np.inf, np.inf
+        assert shrink_by_box(region, reduced.Z, plain, base, factor * base.value) >= 0
+        # In these coordinates the Gram matrix is 1: the ellipsoid is a ball, and its box a cube.
+        radius = np.sqrt((factor - 1.0) * base.value) * np.abs(reduced.Z).sum(axis=1)
+        centre = reduced.Z @ base.b
+        assert np.all(region.l <= centre - radius * (1.0 - 1e-6))
+        assert np.all(centre + radius * (1.0 - 1e-6) <= region.U)
+        assert np.all(region.U - region.l <= 2.5 * radius + 1e-6)
+
+
+def test_few_rows_with_the_largest_outcomes_are_tilted():
+    draw = np.random.default_rng(0)
+    y, rows = draw.normal(size=3 * MAX_TILTS), draw.random(3 * MAX_TILTS) < 0.7
+    chosen = heaviest(rows, y)
+    assert chosen.sum() == MAX_TILTS
+    assert np.all(rows[chosen])
+    assert y[chosen].min() >= y[rows & ~chosen].max()
+    few = rows & (np.arange(y.size) < 20)
+    assert np.array_equal(heaviest(few, y), few)
 
 
 @pytest.mark.parametrize("seed", range(30))

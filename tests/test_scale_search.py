@@ -8,7 +8,7 @@ from rectifit import Problem, solve
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.cells import CellSearch
 from rectifit.certificate.presolve import reduce_rows
-from rectifit.certificate.records import OFF, ScaleRows, ScaleWork
+from rectifit.certificate.records import OFF, FaceBounds, ScaleRows, ScaleWork
 from rectifit.certificate.scale import LEVELS, ScaleSearch, _pack, _unpack
 from rectifit.certificate.scale_kernel import is_empty
 
@@ -188,32 +188,41 @@ def with_dummy(seed):
     return problem, reduce_rows(problem)
 
 
+def least_with_off(samples, inside):
+    """The least loss of the samples inside alone, and what the others cost if they are off; no ridge."""
+    cost = float(np.square(samples.y[~inside]).sum())
+    if not inside.any():
+        return cost
+    face = Problem.from_data(samples.Z[inside], samples.y[inside], fit_intercept=False)
+    return cost + least_objective(face)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_faces(seed):
-    """A face that is closed is a nogood; each is asked for once, and the answer is believed."""
+    """A face that is closed is a demand; each is asked for once, and the answer is believed."""
     problem, reduced = with_dummy(seed)
     samples, asked = reduced.samples, []
     cutoff = reduced.value(least_objective(problem)) * 0.95
 
-    def close_face(kind):
+    def bound_face(kind):
         inside = kind != OFF
-        assert np.linalg.matrix_rank(samples.Z[inside]) < samples.Z.shape[1]
+        rank = np.linalg.matrix_rank(samples.Z[inside])
+        assert rank < samples.Z.shape[1]
         # Nothing outside of the span is inside of it.
+        for i in np.flatnonzero(~inside):
+            assert np.linalg.matrix_rank(np.vstack([samples.Z[inside], samples.Z[i]])) > rank
         asked.append(kind.tobytes())
-        basis = np.linalg.svd(samples.Z[inside])[2][: np.linalg.matrix_rank(samples.Z[inside])].T
-        rows = samples.Z[inside] @ basis
-        face = Problem.from_data(rows, samples.y[inside], sample_weight=None, fit_intercept=False, alpha=0.0)
-        return least_objective(face) + float(np.square(samples.y[~inside]).sum()) >= cutoff
+        return least_with_off(samples, inside)
 
     alone = ScaleSearch(samples, cutoff)
     alone.advance(ENOUGH)
-    search = ScaleSearch(samples, cutoff, close_face)
+    search = ScaleSearch(samples, cutoff, bound_face)
     search.advance(ENOUGH)
     assert len(asked) == len(set(asked))
     assert search.proved >= alone.proved
     rng = np.random.default_rng(seed)
     assert walk(samples, search.proved, rng) >= cutoff - 1e-9 * float(samples.y @ samples.y)
-    refused = ScaleSearch(samples, cutoff, lambda _: False)
+    refused = ScaleSearch(samples, cutoff, lambda _: -np.inf)
     refused.advance(ENOUGH)
     assert refused.proved == alone.proved
 
@@ -223,13 +232,205 @@ def test_faces_are_needed_and_help():
     n_helped = 0
     for seed in range(10):
         problem, reduced = with_dummy(seed)
+        samples = reduced.samples
         cutoff = reduced.value(least_objective(problem)) * 0.95
-        alone = ScaleSearch(reduced.samples, cutoff)
+        alone = ScaleSearch(samples, cutoff)
         alone.advance(ENOUGH)
-        search = ScaleSearch(reduced.samples, cutoff, lambda _: True)
+        search = ScaleSearch(samples, cutoff, lambda kind, of=samples: least_with_off(of, kind != OFF))
         search.advance(ENOUGH)
         n_helped += search.proved > alone.proved
     assert n_helped >= 5
+
+
+def dummy_sets(samples, rng):
+    """Samples inside: each side of the dummy, single samples, and sets of any kind."""
+    n = samples.y.size
+    # Rows of one side lie in a plane.
+    planes = [np.linalg.svd(samples.Z[part])[2][-1] for part in (slice(0, 3), slice(n - 3, n))]
+    sides = [np.abs(samples.Z @ normal) < 1e-9 for normal in planes]
+    single = [np.arange(n) == rng.integers(n) for _ in range(2)]
+    return [*sides, *single, *(rng.random(n) < share for share in (0.3, 0.5, 0.7))]
+
+
+def prove_with_demands(seed, extra=0.0):
+    """Search with bounds of sets that are as good as they can be, or better than is true by a share of |y|^2.
+
+    Cutoffs are just above the least loss that is met where |(Zd)_+| <= eps |d|, and below. Returns for each
+    how far below its cutoff, as a share of |y|^2, a loss is met where none should be, and the demands.
+    """
+    problem, reduced = with_dummy(seed)
+    samples, rng, found, n_demands = reduced.samples, np.random.default_rng(seed), [], 0
+    total, least = float(samples.y @ samples.y), reduced.value(least_objective(problem))
+    sets = np.array(dummy_sets(samples, rng))
+    bounds = np.array([least_with_off(samples, inside) for inside in sets]) + extra * total
+    met = [(eps, walk(samples, eps, rng, 80, 120)) for eps in LEVELS[2::2]]
+    known = FaceBounds(~sets, bounds)
+    for cutoff in (0.95 * least, *(loss + room * total for _, loss in met for room in (1e-6, 0.01))):
+        search = ScaleSearch(samples, float(cutoff), known_faces=lambda: known)
+        search.advance(ENOUGH)
+        n_demands += len(search._sets) - 1
+        losses = [loss for eps, loss in met if eps <= search.proved]
+        if search.proved > 0.0:
+            losses.append(walk(samples, search.proved, rng, 80, 120))
+            found.append((cutoff - min(losses)) / total)
+    return found, n_demands
+
+
+def test_nothing_better_where_tight_demands_prove_it():
+    found, n_demands = zip(*(prove_with_demands(seed) for seed in range(12)), strict=True)
+    assert max(max(below, default=0.0) for below in found) <= 1e-9
+    assert sum(map(len, found)) >= 10
+    assert sum(n_demands) >= 100
+
+
+def test_demands_that_are_not_true_prove_what_is_not_true():
+    """Otherwise the test above could not fail."""
+    wrong = [max(prove_with_demands(seed, extra=0.02)[0], default=0.0) for seed in range(10)]
+    assert max(wrong) > 1e-3
+
+
+def test_demands_are_known_bounds_less_the_cutoff():
+    _, reduced = with_dummy(0)
+    samples, rng = reduced.samples, np.random.default_rng(0)
+    total = float(samples.y @ samples.y)
+    sets = np.array([rng.random(12) < 0.5 for _ in range(3)])
+    known = [FaceBounds(~sets[:2], np.array([0.6, 0.2]) * total)]
+    search = ScaleSearch(samples, 0.5 * total, known_faces=lambda: known[0])
+    search.advance(1)
+    # All samples that are on weigh more than |y|^2 - cutoff. The second set says nothing for this cutoff.
+    np.testing.assert_allclose(search._needs, [0.5 * total, 0.1 * total], atol=1e-11 * total)
+    assert np.all(search._needs < [0.5 * total, 0.1 * total])
+    for bits, inside in zip(search._sets, [np.zeros(12, np.bool_), sets[0]], strict=True):
+        outside = ~inside & (samples.y > 0.0)
+        assert np.array_equal(_unpack(bits, search._n_positive), outside[search._order[: search._n_positive]])
+    # A lower cutoff demands more, and a face that is closed by then is a demand as well.
+    search.lower_cutoff(0.15 * total)
+    known[0] = FaceBounds(~sets, np.array([0.6, 0.2, 0.3]) * total)
+    search.advance(1)
+    np.testing.assert_allclose(search._needs / total, [0.85, 0.45, 0.05, 0.15], atol=1e-11)
+
+
+def parallel(a, b):
+    """How far two vectors are from having the same direction."""
+    return float(np.linalg.norm(a / np.linalg.norm(a) - b / np.linalg.norm(b)))
+
+
+def intercept_samples(kind, seed):
+    """Data in which all samples are off in some direction."""
+    rng = np.random.default_rng(seed)
+    n, p = 60, 1 + seed % 4
+    X = rng.normal(size=(n, p))
+    if kind == "dummies":
+        category = rng.integers(0, p + 1, size=n)
+        X = np.column_stack([category[:, None] == np.arange(1, p + 1), rng.normal(size=n)]).astype(float)
+    elif kind == "skewed":
+        X = rng.exponential(size=(n, p)) ** 2
+    y = np.maximum(X @ rng.normal(size=X.shape[1]) + 0.2, 0.0) + 0.3 * np.abs(rng.normal(size=n))
+    return reduce_rows(Problem.from_data(X, y)).samples
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kind", ["gaussian", "dummies", "skewed"])
+def test_the_centre_is_a_mean_along_the_chart(kind, seed):
+    samples = intercept_samples(kind, seed)
+    search = ScaleSearch(samples, 0.5 * float(samples.y @ samples.y))
+    v = search.centre()
+    assert np.all(v >= 0.0)
+    assert np.linalg.norm(v) == pytest.approx(1.0, rel=1e-12)
+    mean = samples.Zt @ v
+    assert parallel(mean, -search._t) <= 1e-8
+    # v = (Za)_+ for some a is the condition that no other v >= 0 with this Z'v is shorter.
+    on = v > 0.0
+    a = np.linalg.lstsq(samples.Z[on], v[on], rcond=None)[0]
+    np.testing.assert_allclose(np.maximum(samples.Z @ a, 0.0), v, atol=1e-8)
+
+
+def least_mean_met(samples, mean, cutoff, rng, n_walkers=200, n_steps=200):
+    """The least mean'b met at ray minima with a loss below the cutoff, and the largest |u_+| of these."""
+    Z, y = samples.Z, samples.y
+    D = rng.normal(size=(n_walkers, Z.shape[1]))
+
+    def measure(D):
+        on = np.maximum(D @ Z.T, 0.0)
+        squares = np.square(on).sum(axis=1)
+        curvature = squares + np.einsum("ij,jk,ik->i", D, samples.ridge, D)
+        slopes = np.maximum(on @ y, 0.0)
+        scales = np.divide(slopes, curvature, out=np.zeros_like(slopes), where=curvature > 1e-14)
+        return y @ y - scales * slopes, scales * (D @ mean), scales * np.sqrt(squares)
+
+    (losses, means, lengths), steps = measure(D), np.ones(n_walkers)
+    for _ in range(n_steps):
+        new = D / np.linalg.norm(D, axis=1, keepdims=True) + steps[:, None] * rng.normal(size=D.shape)
+        there = measure(new)
+        better = np.where(losses < cutoff, (there[0] < cutoff) & (there[1] < means), there[0] < losses)
+        D[better], losses[better] = new[better], there[0][better]
+        means[better], lengths[better] = there[1][better], there[2][better]
+        steps = np.where(better, np.minimum(1.5 * steps, 1.0), np.maximum(0.9 * steps, 1e-5))
+    inside = losses < cutoff
+    assert inside.any()
+    return float(means[inside].min()), float(lengths[inside].max())
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "dummies", "skewed"])
+def test_no_better_ray_minimum_has_a_smaller_mean(kind):
+    """For cutoffs well above the least loss, so that there are better ray minima."""
+    n_bounded, closest = 0, np.inf
+    for seed in range(6):
+        given, rng = intercept_samples(kind, seed), np.random.default_rng(seed)
+        total = float(given.y @ given.y)
+        losses = lengths_and_losses(given, rng.normal(size=(5000, given.Z.shape[1])))[1]
+        for share in (0.05, 0.5):
+            cutoff = losses.min() + share * (total - losses.min())
+            control = Control(lambda cutoff=cutoff: cutoff, lambda _: None)
+            cells = CellSearch(given, np.ones(given.Z.shape[1]), control)
+            # With faces, without which nothing can be proved for dummies.
+            search, samples = cells.scale, cells.samples
+            mean = samples.Zt @ search.centre()
+            assert search.least_mean(mean, np.sqrt(total)) == -np.inf
+            search.advance(ENOUGH)
+            low, explained = least_mean_met(samples, mean, cutoff, rng)
+            bound = search.least_mean(mean, explained)
+            assert bound <= low
+            n_bounded += bound > -np.inf
+            closest = min(closest, bound / low if low < 0.0 else np.inf)
+    assert n_bounded >= 3
+    # A bound a few times as high would be wrong.
+    assert closest < 5.0
+
+
+def test_a_mean_in_another_direction_has_no_bound():
+    samples = intercept_samples("gaussian", 2)
+    search = ScaleSearch(samples, 0.3 * float(samples.y @ samples.y))
+    mean = samples.Zt @ search.centre()
+    search.advance(ENOUGH)
+    assert search.proved > 0.0
+    assert -np.inf < search.least_mean(mean, 1.0) < 0.0
+    assert search.least_mean(2.0 * mean, 3.0) == pytest.approx(6.0 * search.least_mean(mean, 1.0))
+    turned = mean + 1e-4 * np.linalg.norm(mean) * np.eye(mean.size)[0]
+    for other in (-mean, turned, np.eye(mean.size)[0]):
+        assert search.least_mean(other, 1.0) == -np.inf
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_means_of_cells_are_in_the_coordinates_of_the_samples(seed):
+    """Cells have axes of their own, which make no difference to weights, means and their bounds."""
+    samples = intercept_samples("gaussian", seed + 1)
+    rng, total = np.random.default_rng(seed), float(samples.y @ samples.y)
+    losses = lengths_and_losses(samples, rng.normal(size=(5000, samples.Z.shape[1])))[1]
+    cutoff = losses.min() + 0.3 * (total - losses.min())
+    control = Control(lambda: cutoff, lambda _: None)
+    cells = CellSearch(samples, rng.normal(size=samples.Z.shape[1]), control)
+    mean = samples.Zt @ cells.scale.centre()
+    cells.scale.advance(ENOUGH)
+    assert cells.scale.proved > 0.0
+    assert cells.least_mean(mean) == pytest.approx(
+        cells.scale.least_mean(cells.samples.Zt @ cells.scale.centre(), np.sqrt(total))
+    )
+    assert -np.inf < cells.least_mean(mean) <= least_mean_met(samples, mean, cutoff, rng)[0]
+    # What is proved of the loss bounds |u_+|, and so the mean.
+    before = cells.least_mean(mean)
+    cells.know(0.75 * total)
+    assert cells.least_mean(mean) == pytest.approx(0.5 * before)
 
 
 def with_dummies(seed):
@@ -259,15 +460,15 @@ def test_faces_of_faces(seed):
 def test_an_open_face_is_tried_again():
     """A face that is open for now only delays: it is asked for again when the allowed work has doubled."""
     cells = with_dummies(0)
-    ready = ScaleSearch(cells.samples, cells.cutoff, cells.faces.is_closed)
+    ready = ScaleSearch(cells.samples, cells.cutoff, cells.bound_face)
     ready.advance(10 * ENOUGH)
     asked, patience = [], 2
 
-    def close_face(kind):
+    def bound_face(kind):
         asked.append(kind.tobytes())
-        return asked.count(asked[-1]) > patience and cells.faces.is_closed(kind)
+        return cells.bound_face(kind) if asked.count(asked[-1]) > patience else -np.inf
 
-    search = ScaleSearch(cells.samples, cells.cutoff, close_face)
+    search = ScaleSearch(cells.samples, cells.cutoff, bound_face)
     assert search.advance(ENOUGH)
     assert search.proved == 0.0
     n_asked, allowed = len(asked), ENOUGH
