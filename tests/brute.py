@@ -7,6 +7,7 @@ from itertools import combinations, product
 import numpy as np
 
 from rectifit import Problem, SurrogateSolver
+from rectifit.certificate.records import Samples
 
 
 def all_active_sets(problem: Problem) -> np.ndarray:
@@ -19,6 +20,16 @@ def all_active_sets(problem: Problem) -> np.ndarray:
 def least_objective(problem: Problem) -> float:
     """min L, which is the least minimum of F_I over all I."""
     return min(s.value for s in SurrogateSolver(problem).solve_each(all_active_sets(problem)))
+
+
+def least_with_others_off(samples: Samples, inside: np.ndarray) -> float:
+    """The least loss of the samples inside alone, and what the others cost if they are off; no ridge."""
+    cost = float(np.square(samples.y[~inside]).sum())
+    if not inside.any():
+        return cost
+    return cost + least_objective(
+        Problem.from_data(samples.Z[inside], samples.y[inside], fit_intercept=False)
+    )
 
 
 def least_in_space(problem: Problem) -> float:

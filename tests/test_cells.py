@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from brute import least_in_space, least_objective, random_problem
+from brute import least_in_space, least_objective, least_with_others_off, random_problem
 
 from rectifit import Problem, certify, solve
 from rectifit.certificate import cells as cells_module
@@ -612,19 +612,11 @@ def test_a_bound_of_a_face_closes_only_cells_in_which_nearly_all_samples_outside
             assert states_with(samples, cell, limits, sets, bounds) == state
 
 
-def least_with_off(samples, inside):
-    """The least loss of the samples inside alone, and what the others cost if they are off; no ridge."""
-    y, cost = samples.y, float(np.square(samples.y[~inside]).sum())
-    if not inside.any():
-        return cost
-    return cost + least_objective(Problem.from_data(samples.Z[inside], y[inside], fit_intercept=False))
-
-
 def tight_faces(samples, draw, sets):
     """Bounds that are as good as they can be, of these sets of samples inside and of random ones."""
     n = samples.y.size
     sets = [*sets, *(draw.random(n) < draw.choice([0.2, 0.5, 0.8]) for _ in range(3))]
-    bounds = [least_with_off(samples, inside) for inside in sets]
+    bounds = [least_with_others_off(samples, inside) for inside in sets]
     return FaceBounds(~np.array(sets, dtype=np.bool_), np.array(bounds))
 
 
@@ -687,7 +679,7 @@ def test_what_a_search_notes_of_faces_holds(seed):
     X = np.column_stack([first == 1, first == 2, second == 1, draw.normal(size=13)]).astype(float)
     y = np.maximum(X @ [0.5, -0.5, 0.5, 0.5] + 0.2 + draw.normal(size=13), 0.0)
     samples = reduce_rows(Problem.from_data(X, y)).samples
-    least = least_with_off(samples, np.ones(samples.y.size, dtype=np.bool_))
+    least = least_with_others_off(samples, np.ones(samples.y.size, dtype=np.bool_))
     n_faces = 0
     for factor in (0.7, 0.999, 1.2):
         search = search_of(samples, factor * least, 1500)
@@ -696,7 +688,7 @@ def test_what_a_search_notes_of_faces_holds(seed):
         for outside, bound in zip(*search.faces.bounds, strict=True):
             n_faces += 1
             assert bound >= search.cutoff * (1.0 - 1e-9)
-            assert bound <= least_with_off(samples, ~outside) * (1.0 + 1e-9)
+            assert bound <= least_with_others_off(samples, ~outside) * (1.0 + 1e-9)
     assert n_faces > 0
 
 
@@ -761,7 +753,7 @@ def test_a_bound_of_a_face_that_reaches_beyond_another_does_not_hold_in_it():
     y = np.array([1.0, 0.1, 0.1, 1.0])
     samples = Samples.from_rows(Z, y, np.zeros((3, 3)))
     inside, alone = np.array([True, True, True, False]), np.array([True, False, False, False])
-    larger, smaller = least_with_off(samples, inside), least_with_off(samples, alone)
+    larger, smaller = least_with_others_off(samples, inside), least_with_others_off(samples, alone)
     assert larger > smaller + 0.1
     search = search_of(samples, 0.5 * (larger + smaller))
     search.faces.note(inside, larger)

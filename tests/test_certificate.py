@@ -372,7 +372,7 @@ def test_a_box_holds_every_better_point(seed, is_known):
             # The signs of the best fit, and all better points that have them.
             kind = np.where(best @ Z.T > 0.0, ON, OFF).astype(np.int8)
             points = points[((points @ Z.T > 0.0) == (kind == ON)).all(axis=1)]
-        assert len(points) > 20
+        assert len(points) > 10
         region = Region(kind, np.full(n, -np.inf), np.full(n, np.inf))
         plain = Relaxation(reduced.samples, region.copy(), np.zeros(n))
         assert shrink_by_box(region, Z, plain, plain.minimise(Start(np.zeros(Z.shape[1]))), cutoff) >= 0

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from brute import least_objective
+from brute import least_objective, least_with_others_off
+from rays import least_mean_met
 
 from rectifit import Problem, solve
 from rectifit.certificate.best_first import Control
@@ -188,15 +189,6 @@ def with_dummy(seed):
     return problem, reduce_rows(problem)
 
 
-def least_with_off(samples, inside):
-    """The least loss of the samples inside alone, and what the others cost if they are off; no ridge."""
-    cost = float(np.square(samples.y[~inside]).sum())
-    if not inside.any():
-        return cost
-    face = Problem.from_data(samples.Z[inside], samples.y[inside], fit_intercept=False)
-    return cost + least_objective(face)
-
-
 @pytest.mark.parametrize("seed", range(10))
 def test_faces(seed):
     """A face that is closed is a demand; each is asked for once, and the answer is believed."""
@@ -212,7 +204,7 @@ def test_faces(seed):
         for i in np.flatnonzero(~inside):
             assert np.linalg.matrix_rank(np.vstack([samples.Z[inside], samples.Z[i]])) > rank
         asked.append(kind.tobytes())
-        return least_with_off(samples, inside)
+        return least_with_others_off(samples, inside)
 
     alone = ScaleSearch(samples, cutoff)
     alone.advance(ENOUGH)
@@ -236,7 +228,7 @@ def test_faces_are_needed_and_help():
         cutoff = reduced.value(least_objective(problem)) * 0.95
         alone = ScaleSearch(samples, cutoff)
         alone.advance(ENOUGH)
-        search = ScaleSearch(samples, cutoff, lambda kind, of=samples: least_with_off(of, kind != OFF))
+        search = ScaleSearch(samples, cutoff, lambda kind, of=samples: least_with_others_off(of, kind != OFF))
         search.advance(ENOUGH)
         n_helped += search.proved > alone.proved
     assert n_helped >= 5
@@ -262,7 +254,7 @@ def prove_with_demands(seed, extra=0.0):
     samples, rng, found, n_demands = reduced.samples, np.random.default_rng(seed), [], 0
     total, least = float(samples.y @ samples.y), reduced.value(least_objective(problem))
     sets = np.array(dummy_sets(samples, rng))
-    bounds = np.array([least_with_off(samples, inside) for inside in sets]) + extra * total
+    bounds = np.array([least_with_others_off(samples, inside) for inside in sets]) + extra * total
     met = [(eps, walk(samples, eps, rng, 80, 120)) for eps in LEVELS[2::2]]
     known = FaceBounds(~sets, bounds)
     for cutoff in (0.95 * least, *(loss + room * total for _, loss in met for room in (1e-6, 0.01))):
@@ -343,32 +335,6 @@ def test_the_centre_is_a_mean_along_the_chart(kind, seed):
     on = v > 0.0
     a = np.linalg.lstsq(samples.Z[on], v[on], rcond=None)[0]
     np.testing.assert_allclose(np.maximum(samples.Z @ a, 0.0), v, atol=1e-8)
-
-
-def least_mean_met(samples, mean, cutoff, rng, n_walkers=200, n_steps=200):
-    """The least mean'b met at ray minima with a loss below the cutoff, and the largest |u_+| of these."""
-    Z, y = samples.Z, samples.y
-    D = rng.normal(size=(n_walkers, Z.shape[1]))
-
-    def measure(D):
-        on = np.maximum(D @ Z.T, 0.0)
-        squares = np.square(on).sum(axis=1)
-        curvature = squares + np.einsum("ij,jk,ik->i", D, samples.ridge, D)
-        slopes = np.maximum(on @ y, 0.0)
-        scales = np.divide(slopes, curvature, out=np.zeros_like(slopes), where=curvature > 1e-14)
-        return y @ y - scales * slopes, scales * (D @ mean), scales * np.sqrt(squares)
-
-    (losses, means, lengths), steps = measure(D), np.ones(n_walkers)
-    for _ in range(n_steps):
-        new = D / np.linalg.norm(D, axis=1, keepdims=True) + steps[:, None] * rng.normal(size=D.shape)
-        there = measure(new)
-        better = np.where(losses < cutoff, (there[0] < cutoff) & (there[1] < means), there[0] < losses)
-        D[better], losses[better] = new[better], there[0][better]
-        means[better], lengths[better] = there[1][better], there[2][better]
-        steps = np.where(better, np.minimum(1.5 * steps, 1.0), np.maximum(0.9 * steps, 1e-5))
-    inside = losses < cutoff
-    assert inside.any()
-    return float(means[inside].min()), float(lengths[inside].max())
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "dummies", "skewed"])

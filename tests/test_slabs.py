@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from brute import least_objective, random_problem
+from rays import least_mean_met
 
 from rectifit import solve
 from rectifit.certificate import branching, tighten
@@ -206,30 +207,6 @@ def test_intercept_and_high_signal_close_without_a_box():
     assert search.lower_bound == cutoff
 
 
-def least_mean_of(reduced, mean, cutoff, draw, n_walkers=300, n_steps=60):
-    """The least mean'b found of ray minima with a loss below the cutoff, and how many there are."""
-    Z, y = reduced.Z, reduced.y
-    D = draw.normal(size=(n_walkers, Z.shape[1]))
-    steps = np.ones(n_walkers)
-
-    def measure(D):
-        fitted = np.maximum(D @ Z.T, 0.0)
-        curvature = np.square(fitted).sum(axis=1) + ((D @ reduced.ridge) * D).sum(axis=1)
-        product = np.maximum(fitted @ y, 0.0)
-        scale = np.divide(product, curvature, out=np.zeros_like(product), where=curvature > 1e-14)
-        return float(y @ y) - scale * product, scale * (D @ mean)
-
-    losses, means = measure(D)
-    for _ in range(n_steps):
-        new = D / np.linalg.norm(D, axis=1, keepdims=True) + steps[:, None] * draw.normal(size=D.shape)
-        new_losses, new_means = measure(new)
-        falls = np.where(losses < cutoff, (new_losses < cutoff) & (new_means < means), new_losses < losses)
-        D[falls], losses[falls], means[falls] = new[falls], new_losses[falls], new_means[falls]
-        steps = np.where(falls, np.minimum(1.5 * steps, 1.0), np.maximum(0.9 * steps, 1e-5))
-    better = losses < cutoff
-    return float(means[better].min(initial=np.inf)), int(np.count_nonzero(better))
-
-
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("is_cut", [False, True])
 def test_a_cutoff_above_the_optimum_is_never_proved_with_any_mean(seed, is_cut):
@@ -246,8 +223,7 @@ def test_a_cutoff_above_the_optimum_is_never_proved_with_any_mean(seed, is_cut):
     search = slab_search(reduced, cutoff, 10, random_weights(reduced.y.size, draw))
     search.holds_far = is_cut
     if is_cut:
-        low, count = least_mean_of(reduced, search.mean, cutoff, draw)
-        assert count > 0
+        low, _ = least_mean_met(reduced.samples, search.mean, cutoff, draw)
         # In steps, as the proof of the scale goes on, and after some of the slabs were looked at.
         run_rounds(search, draw.integers(4))
         for ratio in (30.0, 3.0, 1.05):
