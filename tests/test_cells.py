@@ -12,6 +12,7 @@ from rectifit.certificate import cells as cells_module
 from rectifit.certificate.best_first import Control, first_kinds
 from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
 from rectifit.certificate.cells import FACE_MARGIN, CellPool, CellSearch, Face, Faces
+from rectifit.certificate.flats import falling_direction
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import (
@@ -28,7 +29,6 @@ from rectifit.certificate.records import (
     unpack_kinds,
 )
 from rectifit.certificate.scale import ScaleSearch
-from rectifit.certificate.tighten import can_shrink
 from rectifit.parallel import workers
 
 # Losses are sums of squares, and kinds and edges hold up to rounding.
@@ -434,11 +434,25 @@ def test_steep_solutions_are_not_ruled_out(q, gap):
         check_halves(samples, cell, (cutoff, np.sqrt(total), np.inf, 1), ray, tally)
 
 
-def test_which_data_have_intervals():
+def test_which_rows_fall_together():
     X = np.random.default_rng(0).normal(size=(50, 3))
-    assert can_shrink(X)
-    assert not can_shrink(np.abs(X))
-    assert not can_shrink(np.column_stack([X, np.ones(50)]))
+    assert falling_direction(X) is None
+    for rows in (np.abs(X), np.column_stack([X, np.ones(50)]), X[:2], np.zeros((0, 3))):
+        assert (rows @ falling_direction(rows) <= -1.0 + 1e-9).all()
+
+
+@pytest.mark.parametrize(("seed", "off"), [(1, 2), (2, 1), (3, 1), (3, 2)])
+def test_points_of_a_face_are_offered_with_all_other_samples_off(seed, off):
+    """So that what is met in a face is a solution, with the loss that the face says."""
+    samples, _, outside, least = with_category_off(seed, 14, off)
+    offered = []
+    search = CellSearch(samples, np.ones(4), Control(lambda: 0.9 * least, offered.append))
+    face = search.faces.face(~outside)
+    face.advance(3000)
+    assert offered
+    assert all((samples.Z[outside] @ b <= 1e-9).all() for b in offered)
+    losses = [np.square(np.maximum(samples.Z @ b, 0.0) - samples.y).sum() for b in offered]
+    assert least * (1.0 - 1e-9) <= min(losses) <= face.least * (1.0 + 1e-9)
 
 
 def test_a_ridge_is_part_of_the_bound():

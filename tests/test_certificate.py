@@ -9,12 +9,13 @@ from brute import least_in_space, least_objective, random_problem
 from peers import prove_by_scip
 
 from rectifit import Problem, certify, routing, solve
-from rectifit.certificate import driver
+from rectifit.certificate import branching, cells, driver, search, transfer
 from rectifit.certificate.arrangement import least_in_plane
+from rectifit.certificate.ascent_kernel import ascend
 from rectifit.certificate.box import Box
 from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
 from rectifit.certificate.presolve import reduce_rows
-from rectifit.certificate.records import Samples
+from rectifit.certificate.records import VALUE, AscentState, AscentWork, KernelRows, Samples
 from rectifit.certificate.relaxation import Region, Relaxation, Start
 from rectifit.certificate.tighten import (
     MAX_TILTS,
@@ -234,6 +235,47 @@ def test_dummies_and_an_intercept(seed):
     assert_sound(problem, certificate, least_objective(problem))
 
 
+def categories_problem(seed):
+    """Small data with an intercept, dummies or whole numbers, so that many samples can be off together."""
+    draw = np.random.default_rng(seed)
+    n = int(draw.integers(9, 13))
+    kinds = draw.integers(0, 3, size=n)
+    designs = (
+        np.column_stack([kinds == 1, kinds == 2, draw.normal(size=n)]),
+        np.column_stack([draw.random((n, 2)) < 0.4, draw.normal(size=n)]),
+        draw.integers(0, 3, size=(n, 2)),
+    )
+    X = designs[seed % 3].astype(float)
+    noise, alpha = draw.choice([0.3, 1.0]), float(draw.choice([0.0, 0.0, 0.2]))
+    y = np.maximum(X @ draw.normal(size=X.shape[1]) + 0.3, 0.0) + noise * draw.normal(size=n)
+    return Problem.from_data(X, y if seed % 2 else np.maximum(y, 0.0), alpha=alpha)
+
+
+def test_slabs_and_cells_together_against_brute_force(monkeypatch):
+    """Pieces of work are so small that both go on in turn and use what the other has proved."""
+    monkeypatch.setattr(branching, "MAX_FREE_WITHOUT_SLABS", 0)
+    monkeypatch.setattr(search, "FIRST_PIECE_PER_SAMPLE", 0)
+    monkeypatch.setattr(search, "SCALE_STEP", 500)
+    cut_at, n_cuts = branching.SignSearch.cut_at, []
+
+    def watched(self, least_mean):
+        n_cuts.append(least_mean > self.least_mean)
+        cut_at(self, least_mean)
+
+    monkeypatch.setattr(branching.SignSearch, "cut_at", watched)
+    for seed in range(20):
+        draw = np.random.default_rng(seed)
+        monkeypatch.setattr(search, "MIN_FIRST_PIECE", int(draw.choice([1, 50])))
+        monkeypatch.setattr(cells, "FIRST_SCALE_WORK", int(draw.choice([1000, 1_000_000])))
+        monkeypatch.setattr(cells, "MIN_FACE_CELLS", int(draw.choice([1, 200])))
+        monkeypatch.setattr(cells, "ROUND_CELLS", int(draw.choice([2, 16])))
+        monkeypatch.setattr(cells, "MIN_ROUND_CELLS", 2)
+        problem = categories_problem(seed)
+        certificate = certify_problem(problem, np.zeros(problem.n_features), target_gap=1e-2, time_limit=1)
+        assert_sound(problem, certificate, least_objective(problem))
+    assert any(n_cuts)
+
+
 def random_region(draw, y):
     kind = np.where(y > 0, draw.choice([FREE, ON, OFF], y.size), draw.choice([CONVEX, ON, OFF], y.size))
     low = np.where(draw.random(y.size) < 0.2, -np.inf, -draw.exponential(size=y.size))
@@ -279,8 +321,8 @@ def transferred(seed):
     plain = Relaxation(reduced.samples, region, np.zeros(n))
     base = plain.minimise(Start(np.zeros(q)))
     assert shrink_by_tilts(region, reduced.Z, plain, base, cutoff) >= 0
-    transfer = Transfer(reduced.samples, lambda _: None, lambda: False)
-    ascent = transfer.ascend(region, first_transfer(region), base.start, cutoff, 0.05, 0.01, 8)
+    ascender = Transfer(reduced.samples, lambda _: None, lambda: False)
+    ascent = ascender.ascend(region, first_transfer(region), base.start.b, cutoff, 0.05, 0.01, 8)
     assert not ascent.closed
     relaxation = Relaxation(reduced.samples, region, ascent.c)
     return reduced, region, relaxation, cutoff
@@ -324,7 +366,7 @@ def test_the_relaxation_is_below_the_loss_convex_and_bounded(seed):
 def test_no_tightening_cuts_off_a_better_point(seed):
     reduced, region, relaxation, cutoff = transferred(seed)
     bound = relaxation.minimise(Start(np.zeros(reduced.Z.shape[1])))
-    shrink_by_ellipsoid(region, reduced.Z, bound, cutoff)
+    shrink_by_ellipsoid(region, reduced.samples, bound, cutoff)
     draw = np.random.default_rng(seed)
     better = 0
     centre = bound.b
@@ -337,6 +379,55 @@ def test_no_tightening_cuts_off_a_better_point(seed):
             assert np.all(u[region.kind == ON] >= 0.0)
             assert np.all(u[region.kind == OFF] <= 0.0)
     assert better > 50
+
+
+def ascent_problem(seed):
+    """A region with intervals, and what an ascent begins with."""
+    reduced, region, relaxation, cutoff = transferred(seed)
+    c = np.where(relaxation.c == 0.0, first_transfer(region), relaxation.c)
+    return reduced, region, c, cutoff
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bound_and_the_slope_of_an_ascent_are_those_of_the_relaxation(seed):
+    """The compiled evaluation against the relaxation, and against differences of its bound."""
+    reduced, region, c, _ = ascent_problem(seed)
+    n, q = reduced.Z.shape
+    state, work = AscentState.at(c, np.zeros(q), 0.0), AscentWork.empty(n, q)
+    rows = KernelRows.empty(2 * n, q)
+    # A cutoff that is reached at once: one evaluation, no step.
+    ascend(*map(tuple, (reduced.samples, region.copy())), -1e9, 0.0, 1, 1, *map(tuple, (rows, state, work)))
+
+    def bound(c):
+        return Relaxation(reduced.samples, region, c).minimise(Start(np.zeros(q)))
+
+    at = bound(state.c)
+    assert state.numbers[VALUE] == pytest.approx(at.value, rel=1e-10)
+    assert state.b == pytest.approx(at.b, abs=1e-7)
+    assert state.centre == pytest.approx(at.centre, abs=1e-7)
+    lower, upper = np.clip(c - 1e-5, -0.98, None), c + np.where(region.kind == FREE, 1e-5, 0.0)
+    for i in np.random.default_rng(seed).permutation(n)[:15]:
+        ends = [np.where(np.arange(n) == i, end, c) for end in (lower, upper)]
+        slope = (bound(ends[1]).value - bound(ends[0]).value) / (upper[i] - lower[i])
+        assert state.gradient[i] == pytest.approx(slope, abs=1e-3 * (1.0 + np.abs(state.gradient).max()))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_ascent_rises_stays_valid_and_may_be_interrupted(seed, monkeypatch):
+    reduced, region, c, cutoff = ascent_problem(seed)
+    results = []
+    for work in (transfer.CALL_WORK, 1):
+        monkeypatch.setattr(transfer, "CALL_WORK", work)
+        here, offered = region.copy(), []
+        ascender = Transfer(reduced.samples, offered.append, lambda: False)
+        ascent = ascender.ascend(here, c, np.zeros(reduced.Z.shape[1]), cutoff, 0.05, 1e-4, 20)
+        results.append((ascent.value, *ascent.c, *here.l, *here.U, *np.ravel(offered)))
+    assert results[0] == results[1]
+    start = Start(np.zeros(reduced.Z.shape[1]))
+    first = Relaxation(reduced.samples, region, c).minimise(start).value
+    last = Relaxation(reduced.samples, here, ascent.c).minimise(start)
+    assert first <= ascent.value <= last.value * (1.0 + 1e-9)
+    assert np.linalg.eigvalsh(Relaxation(reduced.samples, here, ascent.c).C).min() > 0.0
 
 
 def better_points(reduced, b, cutoff, draw, n_steps=60):

@@ -35,6 +35,7 @@ __all__ = ["SOURCES", "Kernel", "all_kernels", "compiled", "inner", "kernel_of",
 SOURCES = (
     "_typing.py",
     "bounds.py",
+    "certificate/ascent_kernel.py",
     "certificate/cell_kernel.py",
     "certificate/kernel.py",
     "certificate/records.py",
@@ -116,11 +117,14 @@ def _digest() -> str:
 DIGEST = _digest()
 
 
-def compiled(function: Callable[..., Any]) -> Any:
-    """Compile a function that Python calls, for the types of its annotations, and cache it on disk."""
+def compiled(function: Callable[..., Any], allocates: bool = True) -> Any:
+    """Compile a function that Python calls, for the types of its annotations, and cache it on disk.
+
+    allocates: see `inner`.
+    """
     name, types = f"{function.__module__}.{function.__name__}", _types_of(function)
     function.__qualname__ += f"-{DIGEST}"
-    dispatcher = numba.njit(**(OPTIONS | UNWRAPPED))(function)
+    dispatcher = numba.njit(**(OPTIONS | UNWRAPPED | {"_nrt": allocates}))(function)
     if dispatcher is not function:
         # Where there is no folder for a cache at all, every process compiles for itself.
         with suppress(RuntimeError):
@@ -129,9 +133,13 @@ def compiled(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
-def inner(function: Callable[..., Any]) -> Any:
-    """Compile a function that only compiled code calls: it is cached inside its callers."""
-    return numba.njit(**(OPTIONS | HELPER))(function)
+def inner(function: Callable[..., Any], allocates: bool = False) -> Any:
+    """Compile a function that only compiled code calls: it is cached inside its callers.
+
+    Unless it allocates arrays, it does not count references to those that it is given or takes parts of. Each
+    count is an atomic operation, and a call with a record of twenty arrays has forty of them.
+    """
+    return numba.njit(**(OPTIONS | HELPER | {"_nrt": allocates}))(function)
 
 
 def shared(*functions: Callable[..., Any]) -> None:

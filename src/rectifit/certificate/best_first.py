@@ -173,8 +173,8 @@ class BestFirst(Tree, Generic[AnyNode]):
 
     @property
     def looks_at_node(self) -> int:
-        """Looks at all samples for the node that this thread expands."""
-        return int(self._thread.looks)
+        """Looks at all samples for the node that this thread expands, if it does."""
+        return int(getattr(self._thread, "looks", 0))
 
     def _expand_apart(self, node: AnyNode) -> tuple[list[AnyNode], list[Vector]]:
         """Expand a node; also returns the points that were met."""

@@ -32,14 +32,14 @@ import numpy as np
 
 from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.bounds import is_regular
+from rectifit.certificate.ascent_kernel import decide
 from rectifit.certificate.best_first import ROUND_NODES, BestFirst, Control, Node, first_kinds
 from rectifit.certificate.envelope import FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB, Kinds
+from rectifit.certificate.flats import falling_direction
 from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
 from rectifit.certificate.tighten import (
     MAX_TILTS,
-    can_shrink,
-    decide,
     has_intervals,
     heaviest,
     is_open,
@@ -90,9 +90,11 @@ FIRST_LEFT = 0.5
 FIRST_LEFT_WEIGHT = 2
 CLOSED_LEFT = 0.2
 MAX_LEFT = 0.95
-EASY_GAP = 0.1
+EASY_GAP = 0.13
 FIRST_GAP = 0.3
 MAX_LEVELS = 50.0
+# A round has one open node in so many, for then order matters little, and threads have enough to do.
+OPEN_PER_NODE = 8
 # The room below the cutoff is taken to be no smaller than this share of the cutoff, and than this.
 MIN_ROOM_SHARE = 1e-6
 MIN_ROOM = 1e-15
@@ -121,7 +123,7 @@ class Signs(Node):
 
     @property
     def is_far(self) -> bool:
-        return bool(np.isin(self.region.kind, (FAR_FREE, FAR_ON)).any())
+        return bool((self.region.kind > SLAB).any())
 
 
 class SignSearch(BestFirst[Signs]):
@@ -142,6 +144,8 @@ class SignSearch(BestFirst[Signs]):
         # Better ray minima have no smaller mean than this, where there are slabs.
         self.least_mean = -np.inf
         self.needs_slabs = False
+        # Where tilts are minimised.
+        self._mapped: Callable[..., Iterator[Any]] = map
         self._first_bound = -np.inf
         # What splits leave of the gap of a node, on average, and how many of them there were.
         self._left, self._n_left = FIRST_LEFT, FIRST_LEFT_WEIGHT
@@ -172,7 +176,7 @@ class SignSearch(BestFirst[Signs]):
         if self.given.y.size == 0 or not self._find_first_signs(root):
             return []
         many = np.count_nonzero(self.region.kind == FREE) > MAX_FREE_WITHOUT_SLABS
-        if many and self._plain(root).factor is None and not can_shrink(self.given.Z):
+        if many and self._plain(root).factor is None and falling_direction(self.given.Z) is not None:
             self.needs_slabs = True
             return [root]
         parts = self._tightened(root)
@@ -185,8 +189,12 @@ class SignSearch(BestFirst[Signs]):
         return self.samples is not self.given
 
     def advance(self, mapped: Callable[..., Iterator[Any]] = map, most: int = ROUND_NODES) -> None:
-        """Expand the nodes of one round; first slabs one by one, for they take long."""
-        super().advance(mapped, 1 if self.n_first_left > 0 else most)
+        """Expand the nodes of one round; first slabs one by one, with their tilts on all threads."""
+        is_first = self.n_first_left > 0
+        self._mapped = mapped if is_first else map
+        super().advance(
+            map if is_first else mapped, 1 if is_first else max(most, self.n_open // OPEN_PER_NODE)
+        )
 
     @property
     def n_first_left(self) -> int:
@@ -196,6 +204,11 @@ class SignSearch(BestFirst[Signs]):
     @property
     def n_open(self) -> int:
         return super().n_open + len(self._held)
+
+    @property
+    def has_far(self) -> bool:
+        """Whether the far region is open and was not searched yet."""
+        return bool(self._held)
 
     @property
     def is_waiting(self) -> bool:
@@ -208,7 +221,7 @@ class SignSearch(BestFirst[Signs]):
 
     def expected_nodes(self) -> float:
         """How many nodes there are still to expand, if splits leave as much of gaps as they did."""
-        nodes = [*(node for *_, node in self._open), *self._stack, *self._held]
+        nodes = [*(node for *_, node in self._open), *self._stack]
         bounds = np.array([node.bound for node in nodes])
         gaps = (self.cutoff - bounds) / abs(self.cutoff)
         # Nothing is known yet of first slabs.
@@ -350,7 +363,7 @@ class SignSearch(BestFirst[Signs]):
         settled = 1
         while base.factor is not None and settled > 0:
             node.bound = max(node.bound, base.value)
-            settled = shrink_by_ellipsoid(region, self.samples.Z, base, self.cutoff)
+            settled = shrink_by_ellipsoid(region, self.samples, base, self.cutoff)
             if settled < 0 or node.bound >= self.cutoff:
                 return False
             base = self._plain(node)
@@ -367,7 +380,9 @@ class SignSearch(BestFirst[Signs]):
         n_open = int(np.count_nonzero(is_open(region.kind)))
         n_tilted = min(n_open, MAX_TILTS) if only is None else only.size
         self.spend(TILT_LOOKS * int(n_tilted))
-        return shrink_by_tilts(region, self.samples.Z, relaxation, base, self.cutoff, over, only, spreads)
+        return shrink_by_tilts(
+            region, self.samples.Z, relaxation, base, self.cutoff, over, only, spreads, self._mapped
+        )
 
     def _box(self, region: Region, base: Bound) -> int:
         """Intervals from a box of coefficients."""
@@ -384,14 +399,14 @@ class SignSearch(BestFirst[Signs]):
             room = max(self.cutoff - node.bound, MIN_ROOM_SHARE * abs(self.cutoff), MIN_ROOM)
             mu = FIRST_BARRIER * (self.cutoff if turn == 0 and first else room) / q
             ascent = self.transfer.ascend(
-                region, node.c, node.start, self.cutoff, mu, LAST_BARRIER * room / q, STEPS_PER_ROUND
+                region, node.c, node.start.b, self.cutoff, mu, LAST_BARRIER * room / q, STEPS_PER_ROUND
             )
             if ascent.closed:
                 return False
-            if ascent.best.value == -np.inf:
+            if ascent.value == -np.inf:
                 return True
-            node.c, node.start = ascent.c, ascent.best.start
-            node.bound = max(node.bound, ascent.best.value)
+            node.c, node.start = ascent.c, Start(ascent.b)
+            node.bound = max(node.bound, ascent.value)
             if first:
                 self.control.report()
             relaxation = self._relax(region, node.c)
@@ -446,7 +461,7 @@ class SignSearch(BestFirst[Signs]):
             return False
         node.start = plain.start
         if plain.factor is not None:
-            if shrink_by_ellipsoid(node.region, self.samples.Z, plain, self.cutoff) < 0:
+            if shrink_by_ellipsoid(node.region, self.samples, plain, self.cutoff) < 0:
                 return False
             # Samples that could not lend curvature before begin with very little.
             node.c = np.where(node.c == 0.0, first_transfer(node.region), node.c)
@@ -493,7 +508,7 @@ class SignSearch(BestFirst[Signs]):
         on, off = self._copy(node), self._copy(node)
         on.region.l[sample] = max(on.region.l[sample], 0.0)
         off.region.U[sample] = min(off.region.U[sample], 0.0)
-        return [self._unscaled(part) for part in (on, off) if decide(part.region) >= 0]
+        return [self._unscaled(part) for part in (on, off) if decide(tuple(part.region)) >= 0]
 
     def _unscaled(self, node: Signs) -> Signs:
         """A far node with all its scales, once samples that are on give ellipsoids or all signs are known.
@@ -508,7 +523,7 @@ class SignSearch(BestFirst[Signs]):
         whole.region.l[on] = np.maximum(whole.region.l[on], 0.0)
         whole.region.U[kind == OFF] = 0.0
         whole.bound = node.bound
-        decide(whole.region)
+        decide(tuple(whole.region))
         return whole
 
     def _is_definite(self, on: Mask) -> bool:

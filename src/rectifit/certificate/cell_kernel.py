@@ -24,6 +24,7 @@ from rectifit.certificate.records import (
     Layout,
     PieceWork,
     Samples,
+    SmallWork,
 )
 from rectifit.compiling import compiled, inner, shared
 from rectifit.tolerances import (
@@ -392,9 +393,7 @@ def dual_value(n_free, n_pieces, constant, K, b, free, pieces):
 
 
 @inner
-def optimise(
-    n_corners, n_free, n_pieces, K, linear, G, b, slope, constant, cutoff, tol, free, pieces, corners
-):
+def optimise(n_corners, n_free, n_pieces, constant, cutoff, tol, free, pieces, corners, small):
     """Minimise F - tilt sum(theta) over the weights of the corners at hand, by projected Newton steps.
 
     F is the relaxation (see cells.py). The tilt leaves the prices of corners in use about `tilt` above zero,
@@ -403,8 +402,8 @@ def optimise(
     """
     V, H, theta, P, M = corners.V, corners.H, corners.theta, corners.P, corners.M
     moving, change, prices = corners.moving, corners.change, corners.prices
-    q = b.shape[0]
-    db, VG = np.empty(q), corners.VG
+    K, linear, G, b, slope, db = small.K, small.linear, small.G, small.b, small.slope, small.step
+    q, VG = b.shape[0], corners.VG
     count = 0
     while True:
         take_slopes(n_free, n_pieces, K, linear, b, slope, free, pieces)
@@ -645,10 +644,11 @@ def factor_regular(K, L, share):
 
 
 @inner
-def draw_in(samples, cell, kind, L, at, rho, room):
+def draw_in(samples, cell, kind, room, small):
     """Draw in edges and settle samples by the ellipsoid of a bound that is `room` below the cutoff.
 
-    With K = LL' the Gram matrix of the samples that are ON, plus the ridge, every b in the cell has
+    With at and rho of `small` and with K = LL', the Gram matrix of the samples that are ON plus the ridge,
+    every b in the cell has
 
         L(b) >= S + rho'(b - at) + (b - at)'K(b - at),
 
@@ -658,11 +658,13 @@ def draw_in(samples, cell, kind, L, at, rho, room):
     Z = samples.Z
     axis, sign, low, high = cell
     n, q = Z.shape
-    b, w, M = at.copy(), rho.copy(), np.empty((q, q))
+    L, M, b, w, rho = small.L, small.M, small.step, small.direction, small.rho
+    for j in range(q):
+        w[j] = rho[j]
     solve_plus(L, q, w)
     gain = 0.0
     for j in range(q):
-        b[j] -= 0.5 * w[j]
+        b[j] = small.at[j] - 0.5 * w[j]
         gain += 0.25 * rho[j] * w[j]
     room = (room + gain) * (1.0 + INTERVAL_RTOL)
     if room < 0.0:
@@ -713,16 +715,16 @@ def draw_in(samples, cell, kind, L, at, rho, room):
 
 
 @inner
-def least_length(samples, cell, free):
+def least_length(samples, cell, free, x):
     """A lower bound of |(Zd)_+| over the directions d of a cell, at s = 1; 0 if none is found.
 
-    |(Zd)_+| >= w'(Zd)_+ >= w'Zd for every w >= 0 of length 1, which is linear in d and least at a corner. w
+    |(Zd)_+| >= w'(Zd)_+ >= w'Zd for every w >= 0 of length 1, which is linear in d and least at a corner x. w
     is that of points to which Frank-Wolfe steps lead from the centre, towards the least |(Zd)_+|.
     """
     Zt = samples.Zt
     low, high = cell.low, cell.high
     q, n = Zt.shape
-    u, du, x, best = free.centre, free.radius, np.empty(q), 0.0
+    u, du, best = free.centre, free.radius, 0.0
     for i in range(n):
         u[i] = 0.0
     for k in range(q):
@@ -765,10 +767,13 @@ def least_length(samples, cell, free):
 
 
 @inner
-def spans_all(Z, kind):
+def spans_all(Z, kind, small):
     """Whether the samples that are not OFF span the whole space, by a wide margin; mostly a few do."""
     n, q = Z.shape
-    K, L, count, enough = np.zeros((q, q)), np.empty((q, q)), 0, 4 * q
+    K, L, count, enough = small.G, small.L, 0, 4 * q
+    for j in range(q):
+        for k in range(j + 1):
+            K[j, k] = 0.0
     for i in range(n):
         if kind[i] != OFF:
             for j in range(q):
@@ -844,7 +849,7 @@ def add_corners(n_corners, n_free, cell, layout, threshold, free, corners):
 
 @inner
 def bound_cell(
-    samples, cell, kind, before, n_corners, limits, faces, layout, free, pieces, corners, found, line
+    samples, cell, kind, before, n_corners, limits, faces, layout, free, pieces, corners, small, found, line
 ):
     """Bound one cell. Returns what became of it, the bound, how many corners are left, and where to split.
 
@@ -856,9 +861,10 @@ def bound_cell(
     cutoff, explained, known_limit, best, effort = limits
     n, q = samples.Z.shape
     y, centre, rest, theta, bits = samples.y, free.centre, free.rest, corners.theta, corners.bits
-    K, G, L = np.empty((q, q)), np.empty((q, q)), np.empty((q, q))
-    linear, b, slope, weights = np.empty(q), np.zeros(q), np.empty(q), np.empty(q)
-    at, rho = np.empty(q), np.zeros(q)
+    K, G, L, linear, weights = small.K, small.G, small.L, small.linear, small.weights
+    b, slope, at, rho = small.b, small.slope, small.at, small.rho
+    for j in range(q):
+        b[j] = 0.0
     tol = WEIGHT_TOL * abs(cutoff)
     left, regular = 2.0, False
     for _ in range(MAX_ROUNDS):
@@ -923,27 +929,14 @@ def bound_cell(
                 place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners)
                 is_placed = True
             steps, tilt, S = optimise(
-                n_corners,
-                n_free,
-                n_pieces,
-                K,
-                linear,
-                G,
-                b,
-                slope,
-                constant,
-                cutoff,
-                tol,
-                free,
-                pieces,
-                corners,
+                n_corners, n_free, n_pieces, constant, cutoff, tol, free, pieces, corners, small
             )
             found.counts[line, 0] += steps
             s = sign * b[axis]
             runs_away = pieces.nu[n_pieces - 1] > 0.0 and not is_limit
             if not tried_length and cutoff > S and (runs_away or s > hope):
                 tried_length = True
-                length = least_length(samples, cell, free)
+                length = least_length(samples, cell, free, small.direction)
                 if length * limit > explained or (not is_limit and length > 0.0):
                     limit, is_limit = explained / length, True
                     root = math.sqrt(SCALE_PENALTY)
@@ -1002,12 +995,12 @@ def bound_cell(
             for j in range(q):
                 rho[j] = 0.0
             rho[axis] = -found_delta * sign
-            left = draw_in(samples, cell, kind, L, at, rho, cutoff - found_S)
+            left = draw_in(samples, cell, kind, cutoff - found_S, small)
             if left < 0.0:
                 return CLOSED, cutoff, 0, -1
         if left > NARROWED_SHARE:
             break
-    state = GOOD if regular or spans_all(samples.Z, kind) else THIN
+    state = GOOD if regular or spans_all(samples.Z, kind, small) else THIN
     split, widest = -1, 0.0
     for k in range(q):
         width = high[k] - low[k]
@@ -1055,6 +1048,7 @@ def expand(
     free: FreeWork,
     pieces: PieceWork,
     corners: CornerWork,
+    small: SmallWork,
     found: Found,
 ) -> None:
     """Split cells in two and bound both parts, which take the places `nodes` and `others`.
@@ -1062,7 +1056,8 @@ def expand(
     cells.state and cells.bound of these places are set; found has where the relaxation of each is least.
     """
     samples, cells, faces, layout = Samples(*samples), Cells(*cells), FaceBounds(*faces), Layout(*layout)
-    free, pieces, corners, found = FreeWork(*free), PieceWork(*pieces), CornerWork(*corners), Found(*found)
+    free, pieces, corners = FreeWork(*free), PieceWork(*pieces), CornerWork(*corners)
+    small, found = SmallWork(*small), Found(*found)
     n, q = samples.Z.shape
     kind, seen, K, linear = np.empty(n, np.int8), np.empty(n, np.int8), np.empty((q, q)), np.empty(q)
     n_kept = cells.corners.shape[1]
@@ -1104,6 +1099,7 @@ def expand(
                 free,
                 pieces,
                 corners,
+                small,
                 found,
                 2 * e + part,
             )

@@ -54,7 +54,7 @@ import numpy as np
 from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.certificate.best_first import Control, Tree, first_kinds
 from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
-from rectifit.certificate.flats import lies_in, span_of
+from rectifit.certificate.flats import falling_direction, lies_in, span_of
 from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import (
     MAX_LISTED,
@@ -76,16 +76,18 @@ from rectifit.tolerances import SUM_TOL
 __all__ = ["CellSearch"]
 
 # Cells that are expanded in a round: at most so many, and no more than so many samples times coefficients
-# need, but some; and how many of them one thread takes at a time.
+# need, but some; and into how many parts they are divided for each thread.
 ROUND_CELLS = 256
 ROUND_WORK = 1 << 20
 MIN_ROUND_CELLS = 16
-CHUNK_CELLS = 8
+PARTS_PER_THREAD = 8
 # Lines of the pool at first. It grows by this factor, and both pools exist while it does.
 FIRST_LINES = 1024
 GROWTH = 2
 # Bytes of a line in the queue of open cells.
 QUEUE_BYTES = 100
+# Keeps a quotient finite.
+MIN_GAP = 1e-300
 # Pricings of a cell that stays open, beyond the first.
 EFFORT = 0
 # Points of a round that are offered as solutions.
@@ -169,8 +171,7 @@ class CellSearch(Tree):
     ) -> None:
         super().__init__(control, proved)
         self.least_found = np.inf
-        # Share of the tree that is open; both parts of a cell have equal shares.
-        self.open_share = 1.0
+        self._first_bound = proved
         self._turn = _first_axis_along(along)
         ridge = self._turn.T @ samples.ridge @ self._turn
         self.samples = Samples.from_rows(samples.Z @ self._turn, samples.y, ridge)
@@ -205,6 +206,11 @@ class CellSearch(Tree):
         """What is proved by the open cells alone."""
         stack = float(self._pool.cells.bound[self._stack].min(initial=np.inf))
         return min(self.cutoff, self._leaves, self._taken, stack, *(bound for bound, _ in self._queue[:1]))
+
+    @property
+    def gap_left(self) -> float:
+        """What is left of the first distance between bound and cutoff."""
+        return (self.cutoff - self.reached) / max(self.cutoff - self._first_bound, MIN_GAP)
 
     @property
     def kind(self) -> Kinds:
@@ -257,9 +263,10 @@ class CellSearch(Tree):
         limits = (self.cutoff, explained, limit, EFFORT)
         # Those at the beginning of the round, for the search for a scale may add some in the meantime.
         faces = self.face_bounds()
+        size = -(-lines.size // (1 if mapped is map else PARTS_PER_THREAD * self.control.n_threads))
         tasks: list[Callable[[], Any]] = [
             partial(self._expand, lines[part], others[part], limits, faces, found.part(part))
-            for part in (slice(e, e + CHUNK_CELLS) for e in range(0, lines.size, CHUNK_CELLS))
+            for part in (slice(e, e + size) for e in range(0, lines.size, size))
         ]
         # Cells on other threads, where there are any, while this one goes on with the scale.
         expanded = mapped(lambda task: task(), tasks)
@@ -292,7 +299,7 @@ class CellSearch(Tree):
                 cells.low[line], cells.high[line] = -1.0, 1.0
                 cells.low[line, axis] = cells.high[line, axis] = sign
                 cells.axis[line], cells.sign[line], cells.split[line] = axis, sign, int(np.argmax(others))
-                cells.n_corners[line], cells.bound[line], cells.share[line] = 0, self._proved, 0.5 / q
+                cells.n_corners[line], cells.bound[line] = 0, self._proved
                 cells.kinds[line] = pack_kinds(self._first_kind)
                 heapq.heappush(self._queue, (self._proved, int(line)))
 
@@ -327,8 +334,6 @@ class CellSearch(Tree):
     def _sort_out(self, lines: Index, others: Index, found: Found) -> None:
         """Drop cells that are closed, look into faces, put the rest where it belongs, and offer points."""
         self._offer(found)
-        self._pool.cells.share[lines] *= 0.5
-        self._pool.cells.share[others] = self._pool.cells.share[lines]
         cells, cutoff, parts = self._pool.cells, self.cutoff, np.column_stack([lines, others]).ravel()
         for line in parts[cells.state[parts] == THIN]:
             kind = unpack_kinds(cells.kinds[line], self.samples.y.size)
@@ -336,7 +341,6 @@ class CellSearch(Tree):
         is_open = (cells.state[parts] != CLOSED) & (cells.bound[parts] < cutoff)
         is_leaf = is_open & (cells.split[parts] < 0)
         self._leaves = min(self._leaves, float(cells.bound[parts[is_leaf]].min(initial=np.inf)))
-        self.open_share -= float(cells.share[parts[~is_open | is_leaf]].sum())
         self._pool.release(parts[~is_open | is_leaf])
         kept = parts[is_open & ~is_leaf].tolist()
         if self._pool.n_used >= self._pool.capacity:
@@ -394,21 +398,33 @@ class Face:
         inner = Samples.from_rows(rows @ to_white, y, np.zeros((q, q)))
         control = Control(
             lambda: self._target() - self.outside,
-            lambda b: faces.control.offer(back @ b),
+            lambda b: faces.control.offer(self._lift(back @ b)),
             lambda: self.search.n_nodes >= self.budget or self.is_hopeless or faces.control.is_over(),
             promising=lambda: faces.control.promising() - self.outside,
         )
+        # Outside of the flat, all other samples fall in this direction, if there is one.
+        rest = samples.Z[~inside] - (samples.Z[~inside] @ basis) @ basis.T
+        self._falling = falling_direction(rest)
         along, self._least = _follow(inner)
         self._proved = -np.inf
         # The search asks for its cutoff when it is made.
         self._search: CellSearch | None = None
         memory = faces.memory_limit // FACE_MEMORY
         self._search = CellSearch(inner, along, control, memory_limit=memory, faces=faces, members=inside)
+        if self._least < control.promising():
+            control.offer(along)
 
     @property
     def search(self) -> CellSearch:
         assert self._search is not None
         return self._search
+
+    def _lift(self, b: Vector) -> Vector:
+        """Coefficients of the flat with all samples outside of it off, if that is possible."""
+        if self._falling is None:
+            return b
+        u = self._faces.samples.Z[~self._inside] @ b
+        return np.asarray(b + float(u.max(initial=0.0)) * self._falling)
 
     def _target(self) -> float:
         """What is to be proved of the loss of all samples."""

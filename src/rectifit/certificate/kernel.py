@@ -26,7 +26,7 @@ from rectifit.certificate.records import (
 from rectifit.compiling import compiled, inner, shared
 from rectifit.tolerances import OFF_PENALTY
 
-__all__ = ["build", "support", "support_line"]
+__all__ = ["build", "build_rows", "support", "support_line"]
 
 shared(pieces.conjugate, bounds.support_allowance)
 
@@ -112,8 +112,7 @@ def envelope(kind, y, lower, U, c, out):
     out[4], out[5], out[6], out[7] = jump, left, a, 1.0 if has_chord else 0.0
 
 
-@compiled
-def build(
+def build_rows(
     samples: Samples, region: Region, c: Vector, envelopes: Matrix, piece_rows: KernelRows, slope: Vector
 ) -> tuple[int, float]:
     """Fill in envelopes and the kernel's rows; returns how many rows there are, and the constant.
@@ -155,6 +154,9 @@ def build(
             kinks[m] = outcomes[m] = -root * env[6]
             m += 1
     return m, constant
+
+
+build = compiled(build_rows)
 
 
 @inner

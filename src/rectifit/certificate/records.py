@@ -10,13 +10,24 @@ import numpy.typing as npt
 from rectifit._typing import Integers, Mask, Matrix, Vector
 
 __all__ = [
+    "BARRIER",
+    "BEST",
     "CONVEX",
+    "EVALUATIONS",
     "FAR_FREE",
     "FAR_ON",
     "FREE",
+    "OBJECTIVE",
     "OFF",
     "ON",
+    "PAIRS",
+    "SEEN",
     "SLAB",
+    "SMALL_GAINS",
+    "STEPS",
+    "VALUE",
+    "AscentState",
+    "AscentWork",
     "BitSets",
     "Cell",
     "CellRoom",
@@ -35,6 +46,7 @@ __all__ = [
     "ScalePoints",
     "ScaleRows",
     "ScaleWork",
+    "SmallWork",
     "make_room",
     "pack_kinds",
     "unpack_kinds",
@@ -114,6 +126,121 @@ class KernelRows(NamedTuple):
         return KernelRows(self.rows[:size], self.norms[:size], self.kinks[:size], self.outcomes[:size])
 
 
+# Numbers of an ascent: the best bound, that at the present c, the barrier function there, and its weight.
+BEST = 0
+VALUE = 1
+OBJECTIVE = 2
+BARRIER = 3
+# Counts: evaluations in the last call, steps, gains in a row that were small, pairs of L-BFGS, points seen.
+EVALUATIONS = 0
+STEPS = 1
+SMALL_GAINS = 2
+PAIRS = 3
+SEEN = 4
+# Pairs that L-BFGS remembers, and points that are kept until they are offered.
+MAX_PAIRS = 10
+MAX_SEEN = 8
+
+
+class AscentState(NamedTuple):
+    """Where an ascent in c stands, changed in place.
+
+    Attributes
+    ----------
+    c, gradient : the present c, and the gradient of the barrier function
+    b, state : where the relaxation is least for it, and the kernel's states of the samples there
+    centre, factor : of the ellipsoid of its bound, (b - centre)'K(b - centre) <= cutoff - bound
+    best_c, best_b : those of the best bound
+    steps, changes, inverses : pairs of L-BFGS, the oldest first, and the inverses of their products
+    seen : points that may be better solutions
+    numbers, counts : see the constants above
+    """
+
+    c: Vector
+    gradient: Vector
+    b: Vector
+    state: Kinds
+    centre: Vector
+    factor: Matrix
+    best_c: Vector
+    best_b: Vector
+    steps: Matrix
+    changes: Matrix
+    inverses: Vector
+    seen: Matrix
+    numbers: Vector
+    counts: Integers
+
+    @classmethod
+    def at(cls, c: Vector, b: Vector, barrier: float) -> AscentState:
+        """Before the first evaluation."""
+        n, q = c.size, b.size
+        steps, changes = np.empty((2, MAX_PAIRS, n))
+        return cls(
+            c.copy(),
+            np.zeros(n),
+            b.copy(),
+            np.zeros(n, np.int8),
+            b.copy(),
+            np.zeros((q, q)),
+            c.copy(),
+            b.copy(),
+            steps,
+            changes,
+            np.empty(MAX_PAIRS),
+            np.empty((MAX_SEEN, q)),
+            np.array([-np.inf, -np.inf, -np.inf, barrier]),
+            np.zeros(5, np.int64),
+        )
+
+
+class AscentWork(NamedTuple):
+    """Room for one evaluation of an ascent: envelopes, matrices, and what belongs to a c that is tried.
+
+    free is 1 for samples whose c is not held at a limit, otherwise 0; shares are those of L-BFGS.
+    """
+
+    envelopes: Matrix
+    columns: Vector
+    W: Matrix
+    C: Matrix
+    K: Matrix
+    L: Matrix
+    slope: Vector
+    g: Vector
+    b: Vector
+    weights: Vector
+    c: Vector
+    gradient: Vector
+    direction: Vector
+    free: Vector
+    shares: Vector
+
+    @classmethod
+    def empty(cls, n: int, q: int) -> AscentWork:
+        """For so many samples and coefficients."""
+        C, K, L = np.empty((3, q, q))
+        slope, g, b = np.empty((3, q))
+        c, gradient, direction, free = np.empty((4, n))
+        return cls(
+            np.empty((n, 8)),
+            np.empty(2 * n * q),
+            np.empty((q, n)),
+            C,
+            K,
+            L,
+            slope,
+            g,
+            b,
+            np.empty(2 * n),
+            c,
+            gradient,
+            direction,
+            free,
+            np.empty(MAX_PAIRS),
+        )
+
+
 class Cell(NamedTuple):
     """The cone of all b with sign * b_axis = s >= 0 and low_k s <= b_k <= high_k s."""
 
@@ -127,7 +254,7 @@ class Cells(NamedTuple):
     """Cells, one per line of each array.
 
     kinds are packed, two bits a sample; corners are the signs of those that the relaxation used, and weights
-    theirs; split is the coordinate to split next, -1 if the cell is too narrow; share is that of the tree.
+    theirs; split is the coordinate to split next, -1 if the cell is too narrow.
     """
 
     low: Matrix
@@ -141,7 +268,6 @@ class Cells(NamedTuple):
     split: Small
     state: Small
     bound: Vector
-    share: Vector
 
     @classmethod
     def empty(cls, size: int, n_samples: int, n_columns: int) -> Cells:
@@ -158,7 +284,6 @@ class Cells(NamedTuple):
             sign,
             split,
             state,
-            np.empty(size),
             np.empty(size),
         )
 
@@ -303,13 +428,50 @@ class CornerWork(NamedTuple):
         return cls(V, np.empty((MAX_CORNERS, n_samples)), VG, P, M, theta, change, prices, moving, bits)
 
 
-CellRoom = tuple[Layout, FreeWork, PieceWork, CornerWork]
+class SmallWork(NamedTuple):
+    """Room for matrices and vectors of the coefficients, for one cell.
+
+    Attributes
+    ----------
+    K, linear : sum of z z' and of y z over the samples ON, with the ridge
+    G, L, M : K with curved pieces, the factor of K, and a multiple of its inverse
+    b, slope, at, rho : a point and a slope there, and those of the best bound
+    weights : how much each coordinate matters
+    step, direction : a step of b, and what else is moved
+    """
+
+    K: Matrix
+    G: Matrix
+    L: Matrix
+    M: Matrix
+    linear: Vector
+    b: Vector
+    slope: Vector
+    at: Vector
+    rho: Vector
+    weights: Vector
+    step: Vector
+    direction: Vector
+
+    @classmethod
+    def empty(cls, n_columns: int) -> SmallWork:
+        """For so many coefficients."""
+        return cls(*np.zeros((4, n_columns, n_columns)), *np.zeros((8, n_columns)))
+
+
+CellRoom = tuple[Layout, FreeWork, PieceWork, CornerWork, SmallWork]
 
 
 def make_room(n_samples: int, n_columns: int) -> CellRoom:
     """Room for the relaxation of one cell; one per thread."""
-    size = n_samples, n_columns
-    return Layout.of(n_columns), FreeWork.empty(*size), PieceWork.empty(*size), CornerWork.empty(*size)
+    n, q = n_samples, n_columns
+    return (
+        Layout.of(q),
+        FreeWork.empty(n, q),
+        PieceWork.empty(n, q),
+        CornerWork.empty(n, q),
+        SmallWork.empty(q),
+    )
 
 
 class Found(NamedTuple):
@@ -345,48 +507,62 @@ class ScaleRows(NamedTuple):
 
 
 class ScaleNodes(NamedTuple):
-    """A stack of nodes: samples with y > 0 that are on, off, and off by a choice, as bits; and a point."""
+    """A stack of nodes: samples with y > 0 that are on, off, and off by a choice, as bits; and a point.
+
+    mass is that of the samples which are not off, in each of the demanded sets.
+    """
 
     on: BitSets
     off: BitSets
     chosen_off: BitSets
+    mass: Matrix
     points: Matrix
     height: Integers
 
     @classmethod
-    def empty(cls, depth: int, size: int, n_words: int) -> ScaleNodes:
+    def empty(cls, depth: int, size: int, n_words: int, n_sets: int) -> ScaleNodes:
         """Room for so many nodes."""
         on, off, chosen_off = np.zeros((3, depth, n_words), np.int64)
-        return cls(on, off, chosen_off, np.zeros((depth, size)), np.zeros(1, np.int64))
+        mass, points = np.zeros((depth, n_sets)), np.zeros((depth, size))
+        return cls(on, off, chosen_off, mass, points, np.zeros(1, np.int64))
 
 
 class ScalePoints(NamedTuple):
     """Points met on the way, the oldest replaced first: bits of samples with u >= -tol and with u > tol.
 
-    mass is that of the former; is_inside says which points lie in the node that is searched.
+    mass is that of the former, set_mass that of the latter in each of the demanded sets; is_inside says which
+    points lie in the node that is searched.
     """
 
     points: Matrix
     weakly_on: BitSets
     on: BitSets
     mass: Vector
+    set_mass: Matrix
     is_inside: Mask
     n_met: Integers
 
     @classmethod
-    def empty(cls, n: int, size: int, n_words: int) -> ScalePoints:
+    def empty(cls, n: int, size: int, n_words: int, n_sets: int) -> ScalePoints:
         """Room for n points."""
         weakly_on, on = np.zeros((2, n, n_words), np.int64)
         return cls(
-            np.zeros((n, size)), weakly_on, on, np.zeros(n), np.zeros(n, np.bool_), np.zeros(1, np.int64)
+            np.zeros((n, size)),
+            weakly_on,
+            on,
+            np.zeros(n),
+            np.zeros((n, n_sets)),
+            np.zeros(n, np.bool_),
+            np.zeros(1, np.int64),
         )
 
 
 class ScaleWork(NamedTuple):
     """Room for one feasibility problem: the rows it uses, gathered, and their penalties on either side of 0.
 
-    place: where a row is gathered, or -1; last_step: when it had a weight the last time; counts: samples
-    looked at, and steps.
+    extent: the most that a row's u can be where |a| <= 1; place: where a row is gathered, or -1; can: samples
+    that can be on in a node, and possible their mass in each of the demanded sets; last_step: when a row had
+    a weight the last time; counts: samples looked at, and steps.
     """
 
     used: Integers
@@ -395,6 +571,7 @@ class ScaleWork(NamedTuple):
     offset: Vector
     X: Matrix
     Xt: Matrix
+    extent: Vector
     above: Vector
     below: Vector
     u: Vector
@@ -404,12 +581,13 @@ class ScaleWork(NamedTuple):
     g: Vector
     a: Vector
     can: Integers
+    possible: Vector
     left: Integers
     last_step: Integers
     counts: Integers
 
     @classmethod
-    def empty(cls, n: int, size: int, n_words: int) -> ScaleWork:
+    def empty(cls, n: int, size: int, n_words: int, n_sets: int = 1) -> ScaleWork:
         """Room for n rows of this size."""
         return cls(
             used=np.zeros(n, np.int64),
@@ -418,6 +596,7 @@ class ScaleWork(NamedTuple):
             offset=np.zeros(n),
             X=np.zeros((n, size)),
             Xt=np.zeros((size, n)),
+            extent=np.zeros(n),
             above=np.zeros(n),
             below=np.zeros(n),
             u=np.zeros(n),
@@ -427,6 +606,7 @@ class ScaleWork(NamedTuple):
             g=np.zeros(size),
             a=np.zeros(size),
             can=np.zeros(n_words, np.int64),
+            possible=np.zeros(n_sets),
             left=np.zeros(n_words, np.int64),
             last_step=np.zeros(n, np.int64),
             counts=np.zeros(2, np.int64),

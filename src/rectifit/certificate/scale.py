@@ -120,8 +120,8 @@ class ScaleSearch:
         # Demands: sets of samples, the first of which has all of them, and their bounds where these are off.
         self._sets = _pack(np.ones(self._n_positive, np.bool_))[None]
         self._bounds = np.array([float(y @ y)])
-        self._nodes = ScaleNodes.empty(MAX_ON + 1, q - 1, n_words)
-        self._points = ScalePoints.empty(MAX_POINTS, q - 1, n_words)
+        self._nodes = ScaleNodes.empty(MAX_ON + 1, q - 1, n_words, 1)
+        self._points = ScalePoints.empty(MAX_POINTS, q - 1, n_words, 1)
         self._work = ScaleWork.empty(n + MAX_CUTS, q - 1, n_words)
         self._mass = mass[self._order[: self._n_positive]]
         self._rows: ScaleRows | None = None
@@ -264,6 +264,7 @@ class ScaleSearch:
         """
         for array in (self._nodes.on, self._nodes.off, self._nodes.chosen_off, self._nodes.points):
             array[0] = 0
+        self._nodes.mass[0] = [self._mass[_unpack(line, self._n_positive)].sum() for line in self._sets]
         self._nodes.height[0] = 1
         self._points.n_met[0] = 0
         order = sorted(range(len(self._flats)), key=lambda e: -int(self._flats[e].sum()))
@@ -374,6 +375,12 @@ class ScaleSearch:
         outside = _pack(~inside[self._order[: self._n_positive]])
         self._sets = np.vstack([self._sets, outside])
         self._bounds = np.append(self._bounds, bound)
+        # Points met before know nothing of the new set; the search begins anew.
+        n_sets = len(self._sets)
+        self._points = self._points._replace(set_mass=np.zeros((MAX_POINTS, n_sets)))
+        self._points.n_met[0] = 0
+        self._nodes = self._nodes._replace(mass=np.zeros((MAX_ON + 1, n_sets)))
+        self._work = self._work._replace(possible=np.zeros(n_sets))
         self._flats.append(inside[self._order])
         self._refused.pop(np.packbits(inside).tobytes(), None)
         return True

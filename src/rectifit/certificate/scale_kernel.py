@@ -7,6 +7,7 @@ bits.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from rectifit._typing import Integers, Mask, Vector
 from rectifit.certificate.records import BitSets, ScaleNodes, ScalePoints, ScaleRows, ScaleWork
 from rectifit.compiling import compiled, inner
 from rectifit.tolerances import SUM_TOL
+
+# These kernels allocate nothing.
+without_arrays = partial(compiled, allocates=False)
 
 __all__ = ["BITS", "DONE", "MAX_CUTS", "PAUSED", "STUCK", "find_cut", "is_empty", "search_nodes"]
 
@@ -52,10 +56,14 @@ FLAT_TOL = 1e-12
 MIN_PIVOT = 1e-15
 # Rows that had a weight in so many steps are kept when those used are sorted out.
 RECENT_STEPS = 32
-# A sample is chosen for its mass and for how rarely it is on at the points of a node, to this power; the
-# least share of points where it is not on.
-RARITY_POWER = 4
+# A sample is chosen for its mass and for how rarely it is on at the points of a node, to the fourth power:
+# the least share of points where it is not on, and the largest weight.
 MIN_RARITY = 1e-3
+MAX_RARITY_WEIGHT = (1.0 + MIN_RARITY) ** 4
+# Points from which a test may begin, the last that were met.
+MAX_RECENT = 64
+# Share of the largest mass, per sample: more than the rounding of sums and differences of masses.
+MASS_TOL = 1e-12
 # Samples per word of bits.
 BITS = 64
 # Half-spaces that hold for all better solutions.
@@ -94,9 +102,12 @@ def gather(rows, i, e, work):
     work.used[e] = i
     work.place[i] = e
     work.offset[e] = rows.offset[i]
+    length = 0.0
     for k in range(rows.X.shape[1]):
         work.X[e, k] = rows.X[i, k]
         work.Xt[k, e] = rows.X[i, k]
+        length += rows.X[i, k] * rows.X[i, k]
+    work.extent[e] = abs(rows.offset[i]) + math.sqrt(length)
 
 
 @inner
@@ -186,18 +197,16 @@ def examine(rows, eps, reach, work):
                 continue
             work.last_step[e] = work.counts[1]
             total += weight * x * x
-            length = 0.0
             if weight == 1.0:
                 squares += x * x
             else:
                 violation = max(violation, abs(x))
             for k in range(width):
                 z = weight * X[e, k]
-                length += X[e, k] * X[e, k]
                 g[k] += z * x
                 for j in range(k + 1):
                     H[k, j] += z * X[e, j]
-            size += weight * abs(x) * (abs(work.offset[e]) + math.sqrt(length))
+            size += weight * abs(x) * work.extent[e]
         slope, far, trace = 0.0, 0.0, 0.0
         for k in range(width):
             slope += g[k] * g[k]
@@ -259,7 +268,7 @@ def examine(rows, eps, reach, work):
     return OPEN
 
 
-@compiled
+@without_arrays
 def is_empty(rows: ScaleRows, is_side: Mask, eps: float, reach: float, work: ScaleWork) -> bool:
     """Whether no a with |a| <= reach has u <= 0 at the sides and |u_+| <= eps over all other rows."""
     rows, work = ScaleRows(*rows), ScaleWork(*work)
@@ -271,13 +280,12 @@ def is_empty(rows: ScaleRows, is_side: Mask, eps: float, reach: float, work: Sca
 
 
 @inner
-def mass_left(rows, off):
-    """Mass of the samples that are not off."""
-    total = 0.0
-    for e in range(len(rows.mass)):
-        if not has(off, e):
-            total += rows.mass[e]
-    return total
+def turn_off(rows, top, j, sets, nodes):
+    """Let a sample be off in a node."""
+    put(nodes.off[top], j)
+    for e in range(len(sets)):
+        if has(sets[e], j):
+            nodes.mass[top, e] -= rows.mass[j]
 
 
 @inner
@@ -331,24 +339,26 @@ def keep_point(rows, eps, sets, needs, points, work):
             if work.u_all[e] > tol:
                 put(points.on[line], e)
     points.mass[line] = total
+    is_missed = False
     for e in range(len(sets)):
-        if common_mass(rows, sets[e], points.weakly_on[line]) < needs[e]:
-            return -1
-    return line
+        points.set_mass[line, e] = common_mass(rows, sets[e], points.on[line])
+        is_missed = is_missed or common_mass(rows, sets[e], points.weakly_on[line]) < needs[e]
+    return -1 if is_missed else line
 
 
 @inner
-def add_possible(rows, off, bits, work):
-    """Add samples to those that can be on; returns the mass that this adds."""
-    added = 0.0
+def add_possible(rows, off, bits, sets, work):
+    """Add samples to those that can be on, and their mass to what is possible in each set."""
     for word in range(len(off)):
         new = bits[word] & ~off[word] & ~work.can[word]
         if new:
             work.can[word] |= new
-            for e in range(BITS * word, min(BITS * (word + 1), len(rows.mass))):
-                if (new >> (e % BITS)) & 1:
-                    added += rows.mass[e]
-    return added
+            for e in range(len(sets)):
+                both = new & sets[e, word]
+                if both:
+                    for j in range(BITS * word, min(BITS * (word + 1), len(rows.mass))):
+                        if (both >> (j % BITS)) & 1:
+                            work.possible[e] += rows.mass[j]
 
 
 @inner
@@ -359,7 +369,7 @@ def use_cuts(rows, work):
         use_row(rows, i, PENALTY, 0.0, work)
 
 
-@compiled
+@without_arrays
 def find_cut(
     rows: ScaleRows,
     eps: float,
@@ -433,72 +443,74 @@ def weigh_rows(rows, nodes, top, work):
     for e in range(work.n_used[0]):
         work.above[e] = 1.0
         work.below[e] = 0.0
-    for e in range(len(rows.mass)):
-        if has(nodes.on[top], e):
-            use_row(rows, e, 1.0, PENALTY, work)
-        elif has(nodes.chosen_off[top], e):
-            use_row(rows, e, PENALTY, 0.0, work)
+    for word in range(len(nodes.on[top])):
+        if nodes.on[top, word] | nodes.chosen_off[top, word]:
+            for e in range(BITS * word, min(BITS * (word + 1), len(rows.mass))):
+                if has(nodes.on[top], e):
+                    use_row(rows, e, 1.0, PENALTY, work)
+                elif has(nodes.chosen_off[top], e):
+                    use_row(rows, e, PENALTY, 0.0, work)
     use_cuts(rows, work)
 
 
 @inner
-def is_urgent(rows, demanded, need, least, top, nodes, points):
-    """Whether a demand is not met by the samples on, and there are points that only fail to meet it clearly.
+def is_urgent(rows, e, sets, needs, top, nodes, points):
+    """Whether demand e is not met by the samples on, and there are points that only fail to meet it clearly.
 
-    least: the mass that all points on have to have.
+    The mass that all points on have to have is that of the first demand.
     """
-    if common_mass(rows, demanded, nodes.on[top]) >= need:
+    if common_mass(rows, sets[e], nodes.on[top]) >= needs[e]:
         return False
     for line in range(min(points.n_met[0], len(points.points))):
-        if (
-            points.is_inside[line]
-            and points.mass[line] >= least
-            and common_mass(rows, demanded, points.on[line]) < need
-        ):
+        is_massive = points.mass[line] >= needs[0]
+        if points.is_inside[line] and is_massive and points.set_mass[line, e] < needs[e]:
             return True
     return False
 
 
 @inner
-def enter_node(rows, top, nodes, points, work):
+def enter_node(rows, top, sets, nodes, points, work):
     """Find the points met before that lie in a node, and what can be on at them.
 
-    Returns the mass of that, and whether there is such a point.
+    Returns whether there is such a point.
     """
     clear(work.can)
+    clear(work.possible)
     work.counts[0] += len(points.points)
-    possible, is_met = add_possible(rows, work.can, nodes.on[top], work), False
+    # None of these is off.
+    add_possible(rows, nodes.off[top], nodes.on[top], sets, work)
+    is_met = False
     for line in range(min(points.n_met[0], len(points.points))):
         points.is_inside[line] = is_subset(nodes.on[top], points.weakly_on[line]) and is_disjoint(
             nodes.chosen_off[top], points.on[line]
         )
         if points.is_inside[line]:
-            possible += add_possible(rows, nodes.off[top], points.weakly_on[line], work)
+            add_possible(rows, nodes.off[top], points.weakly_on[line], sets, work)
             if not is_met:
                 copy(points.points[line], nodes.points[top])
             is_met = True
-    return possible, is_met
+    return is_met
 
 
 @inner
-def next_test(rows, top, mass, possible, sets, needs, nodes, points, work):
+def next_test(rows, top, sets, needs, nodes, points, work):
     """A sample that may turn out to be off, heavy ones first, or NOTHING.
 
     Tests end where those that can be on meet all demands that are urgent, and the first.
     """
-    if mass < needs[0]:
+    if nodes.mass[top, 0] < needs[0]:
         return NOTHING
     for e in range(len(sets)):
-        if e == 0:
-            is_met = possible >= needs[0]
-        else:
-            is_met = common_mass(rows, sets[e], work.can) >= needs[e] or not is_urgent(
-                rows, sets[e], needs[e], needs[0], top, nodes, points
-            )
-        if not is_met:
-            for j in range(len(rows.mass)):
-                if has(sets[e], j) and not has(nodes.off[top], j) and not has(work.can, j):
-                    return j
+        if work.possible[e] >= needs[e] or (
+            e > 0 and not is_urgent(rows, e, sets, needs, top, nodes, points)
+        ):
+            continue
+        for word in range(len(work.can)):
+            left = sets[e, word] & ~nodes.off[top, word] & ~work.can[word]
+            if left:
+                for j in range(BITS * word, min(BITS * (word + 1), len(rows.mass))):
+                    if (left >> (j % BITS)) & 1:
+                        return j
     return NOTHING
 
 
@@ -506,14 +518,15 @@ def next_test(rows, top, mass, possible, sets, needs, nodes, points, work):
 def run_test(rows, top, j, eps, reach, sets, needs, nodes, points, work):
     """Whether sample j can be on in a node; if not, it is off from now on. NODE: whether there is anything.
 
-    Returns what is known, the mass that is found possible, and the line of a point that weighs enough.
+    Returns what is known, and the line of a point that weighs enough.
     """
     copy(nodes.points[top], work.a)
     if j != NODE:
         use_row(rows, j, 1.0, PENALTY, work)
         # From the point of the node where the sample is nearest to on.
         most = -np.inf
-        for line in range(min(points.n_met[0], len(points.points))):
+        for back in range(min(points.n_met[0], MAX_RECENT)):
+            line = (points.n_met[0] - 1 - back) % len(points.points)
             if points.is_inside[line]:
                 x = 0.0
                 for k in range(len(work.a)):
@@ -522,32 +535,35 @@ def run_test(rows, top, j, eps, reach, sets, needs, nodes, points, work):
                     most = x
                     copy(points.points[line], work.a)
     state = examine(rows, eps, reach, work)
-    line, added = -1, 0.0
+    line = -1
     if state == MET:
         line = keep_point(rows, eps, sets, needs, points, work)
         last = (points.n_met[0] - 1) % len(points.points)
-        added = add_possible(rows, nodes.off[top], points.weakly_on[last], work)
+        add_possible(rows, nodes.off[top], points.weakly_on[last], sets, work)
     if j == NODE:
         copy(work.a, nodes.points[top])
-        return state, added, line
+        return state, line
     use_row(rows, j, 1.0, 0.0, work)
     if state == EMPTY:
-        put(nodes.off[top], j)
-    elif not has(work.can, j):
-        put(work.can, j)
-        added += rows.mass[j]
-    return state, added, line
+        turn_off(rows, top, j, sets, nodes)
+    else:
+        clear(work.left)
+        put(work.left, j)
+        add_possible(rows, nodes.off[top], work.left, sets, work)
+    return state, line
 
 
 @inner
 def is_closed(rows, top, sets, needs, nodes, work):
     """Whether the samples of a node that are not off cannot meet a demand."""
-    for word in range(len(work.left)):
-        work.left[word] = ~nodes.off[top][word]
-    is_missed = False
     for e in range(len(sets)):
-        is_missed = is_missed or common_mass(rows, sets[e], work.left) < needs[e]
-    return is_missed
+        # The mass that is kept has rounding errors of its own; only where it is close it is added up again.
+        if nodes.mass[top, e] < needs[e] + MASS_TOL * rows.mass[0] * len(rows.mass):
+            for word in range(len(work.left)):
+                work.left[word] = ~nodes.off[top][word]
+            if common_mass(rows, sets[e], work.left) < needs[e]:
+                return True
+    return False
 
 
 @inner
@@ -560,26 +576,31 @@ def choose(rows, top, sets, needs, nodes, points):
     for line in range(n_points):
         n_inside += points.is_inside[line]
     for e in range(1, len(sets)):
-        if demanded == 0 and is_urgent(rows, sets[e], needs[e], needs[0], top, nodes, points):
+        if demanded == 0 and is_urgent(rows, e, sets, needs, top, nodes, points):
             demanded = e
     best, chosen = 0.0, -1
-    for j in range(len(rows.mass)):
-        if has(nodes.off[top], j) or has(nodes.on[top], j) or not has(sets[demanded], j):
+    for word in range(len(nodes.off[top])):
+        left = sets[demanded, word] & ~nodes.off[top, word] & ~nodes.on[top, word]
+        if not left:
             continue
-        if chosen >= 0 and rows.mass[j] * (1.0 + MIN_RARITY) ** RARITY_POWER <= best:
-            break
-        count = 0
-        for line in range(n_points):
-            if points.is_inside[line] and has(points.weakly_on[line], j):
-                count += 1
-        rarity = 1.0 + MIN_RARITY - count / max(n_inside, 1)
-        score = rows.mass[j] * rarity**RARITY_POWER
-        if score > best or chosen < 0:
-            best, chosen = score, j
+        for j in range(BITS * word, min(BITS * (word + 1), len(rows.mass))):
+            if not (left >> (j % BITS)) & 1:
+                continue
+            # Masses fall.
+            if chosen >= 0 and rows.mass[j] * MAX_RARITY_WEIGHT <= best:
+                return chosen
+            count = 0
+            for line in range(n_points):
+                if points.is_inside[line] and has(points.weakly_on[line], j):
+                    count += 1
+            rarity = 1.0 + MIN_RARITY - count / max(n_inside, 1)
+            score = rows.mass[j] * (rarity * rarity) ** 2
+            if score > best or chosen < 0:
+                best, chosen = score, j
     return chosen
 
 
-@compiled
+@without_arrays
 def search_nodes(
     rows: ScaleRows,
     eps: float,
@@ -602,26 +623,22 @@ def search_nodes(
         if work.counts[0] >= budget:
             return PAUSED, -1
         top = nodes.height[0] - 1
-        off = nodes.off[top]
         if is_closed(rows, top, sets, needs, nodes, work):
             nodes.height[0] -= 1
             continue
         weigh_rows(rows, nodes, top, work)
-        possible, is_met = enter_node(rows, top, nodes, points, work)
-        mass, state, j = mass_left(rows, off), MET, NODE
+        is_met = enter_node(rows, top, sets, nodes, points, work)
+        state, j = MET, NODE
         while True:
             if is_met:
-                j = next_test(rows, top, mass, possible, sets, needs, nodes, points, work)
+                j = next_test(rows, top, sets, needs, nodes, points, work)
             if j == NOTHING:
                 break
-            state, added, line = run_test(rows, top, j, eps, reach, sets, needs, nodes, points, work)
+            state, line = run_test(rows, top, j, eps, reach, sets, needs, nodes, points, work)
             if line >= 0:
                 return MASSIVE, line
-            possible += added
-            if state == EMPTY:
-                if j == NODE:
-                    break
-                mass -= rows.mass[j]
+            if j == NODE and state == EMPTY:
+                break
             is_met = True
         if (j == NODE and state == EMPTY) or is_closed(rows, top, sets, needs, nodes, work):
             nodes.height[0] -= 1
@@ -630,11 +647,12 @@ def search_nodes(
         if chosen < 0 or top + 2 > len(nodes.on):
             return STUCK, -1
         copy(nodes.on[top], nodes.on[top + 1])
-        copy(off, nodes.off[top + 1])
+        copy(nodes.off[top], nodes.off[top + 1])
         copy(nodes.chosen_off[top], nodes.chosen_off[top + 1])
         copy(nodes.points[top], nodes.points[top + 1])
+        copy(nodes.mass[top], nodes.mass[top + 1])
         put(nodes.on[top + 1], chosen)
-        put(off, chosen)
+        turn_off(rows, top, chosen, sets, nodes)
         put(nodes.chosen_off[top], chosen)
         nodes.height[0] += 1
     return DONE, -1

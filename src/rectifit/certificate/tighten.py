@@ -11,19 +11,19 @@ Tilting. For any direction v and tau > 0 they have v'b >= (min_b [R(b) + tau v'b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from rectifit._typing import Index, Mask, Matrix, Vector
-from rectifit.certificate.envelope import CONVEX, FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB, Kinds
+from rectifit.certificate.ascent_kernel import decide, shrink
+from rectifit.certificate.envelope import CONVEX, FAR_FREE, FREE, SLAB, Kinds
+from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation
-from rectifit.tolerances import COVER_TOL, INTERVAL_ATOL, INTERVAL_RTOL
+from rectifit.tolerances import INTERVAL_ATOL, INTERVAL_RTOL
 
 __all__ = [
-    "can_shrink",
-    "decide",
     "has_intervals",
     "heaviest",
     "is_open",
@@ -57,35 +57,9 @@ MIN_RISE_SHARE = 1e-12
 MIN_SPREAD = 1e-300
 
 
-def decide(region: Region) -> int:
-    """Turn samples whose interval has one sign ON or OFF. Returns how many; -1 if nothing can be better."""
-    if bool((region.l > region.U).any()):
-        return -1
-    open_ = is_open(region.kind)
-    on, off = open_ & (region.l >= 0.0), open_ & (region.U <= 0.0)
-    region.kind[on] = np.where(region.kind[on] == FAR_FREE, FAR_ON, ON)
-    region.kind[off & ~on] = OFF
-    return int(np.count_nonzero(on | off))
-
-
 def is_open(kind: Kinds) -> Mask:
     """Samples whose sign is not known."""
     return np.asarray((kind == FREE) | (kind == CONVEX) | (kind == FAR_FREE))
-
-
-def can_shrink(Z: Matrix) -> bool:
-    """Whether every direction raises some u, so that intervals can be found before any sign is known.
-
-    By Gordan's theorem there is no d with z_i'd < 0 for all i if and only if 0 is a combination of the rows
-    with non-negative weights, not all 0: non-negative least squares looks for one with weights of sum 1.
-    """
-    from scipy.optimize import nnls
-
-    try:
-        _, left = nnls(np.vstack([Z.T, np.ones(len(Z))]), np.append(np.zeros(Z.shape[1]), 1.0))
-    except RuntimeError:
-        return True
-    return bool(left <= COVER_TOL)
 
 
 def has_intervals(region: Region) -> bool:
@@ -105,20 +79,18 @@ def shrink_by_cost(region: Region, y: Vector, cutoff: float) -> int:
     np.minimum(region.U, y + radius, out=region.U)
     on = y > radius
     region.l[on] = np.maximum(region.l[on], (y - radius)[on])
-    return decide(region)
+    return int(decide(tuple(region)))
 
 
-def shrink_by_ellipsoid(region: Region, Z: Matrix, bound: Bound, cutoff: float) -> int:
+def shrink_by_ellipsoid(region: Region, samples: Samples, bound: Bound, cutoff: float) -> int:
     """Intervals of u from the ellipsoid of a bound; as `decide`."""
     if bound.factor is None:
         return 0
-    W = solve_triangular(bound.factor, Z.T, lower=True, check_finite=False)
-    room = max(cutoff - bound.value, 0.0)
-    radius = np.sqrt(room * np.einsum("ij,ij->j", W, W)) * (1.0 + INTERVAL_RTOL) + INTERVAL_ATOL
-    centre = Z @ bound.centre
-    np.maximum(region.l, centre - radius, out=region.l)
-    np.minimum(region.U, centre + radius, out=region.U)
-    return decide(region)
+    # The kernel's factors have inverse pivots.
+    factor = bound.factor.copy()
+    np.fill_diagonal(factor, 1.0 / factor.diagonal())
+    room, W = max(cutoff - bound.value, 0.0), np.empty_like(samples.Zt)
+    return int(shrink(tuple(samples), tuple(region), factor, bound.centre, room, W))
 
 
 def tilted_bounds(
@@ -129,6 +101,7 @@ def tilted_bounds(
     spread: Vector,
     is_over: Callable[[], bool],
     max_tries: int = MAX_TRIES,
+    mapped: Callable[..., Iterator[Any]] = map,
 ) -> Vector:
     """For every line v of V the best lower bound of v'b over better solutions; minus infinity if none.
 
@@ -141,12 +114,17 @@ def tilted_bounds(
     room = max(cutoff - base.value, MIN_ROOM)
     tau = 2.0 * np.sqrt(room / np.maximum(spread, MIN_SPREAD))
     todo = np.arange(len(V))
+
+    def minimise(part: Index) -> tuple[Matrix, Vector, Matrix] | None:
+        tilts = tau[part, None] * V[part]
+        return None if is_over() else (tilts, *relaxation.minimise_tilted(base.start, tilts))
+
     for _ in range(max_tries):
-        for part in np.array_split(todo, max(1, todo.size // TILT_BATCH)):
-            if is_over():
+        parts = np.array_split(todo, max(1, todo.size // TILT_BATCH))
+        for part, found_there in zip(parts, mapped(minimise, parts), strict=True):
+            if found_there is None:
                 return best
-            tilts = tau[part, None] * V[part]
-            values, points = relaxation.minimise_tilted(base.start, tilts)
+            tilts, values, points = found_there
             best[part] = np.maximum(best[part], (values - cutoff) / tau[part])
             risen = values - np.einsum("ij,ij->i", tilts, points) - base.value
             found = values > -np.inf
@@ -171,6 +149,7 @@ def shrink_by_tilts(
     is_over: Callable[[], bool] = lambda: False,
     only: Index | None = None,
     spreads: Matrix | None = None,
+    mapped: Callable[..., Iterator[Any]] = map,
 ) -> int:
     """Intervals of u from tilts along rows, where they may pay, or only lower ends of some; as `decide`.
 
@@ -187,15 +166,15 @@ def shrink_by_tilts(
         lower, upper = _worthwhile(region, relaxation, base, cutoff, spreads)
         index = np.flatnonzero(lower)
     spread = spreads[0, index]
-    low = tilted_bounds(relaxation, base, Z[index], cutoff, spread, is_over)
+    low = tilted_bounds(relaxation, base, Z[index], cutoff, spread, is_over, mapped=mapped)
     np.maximum.at(region.l, index, low - INTERVAL_ATOL)
     spreads[0, index] = spread
     index = np.flatnonzero(upper & ((region.l < 0.0) | (region.kind == SLAB)))
     spread = spreads[1, index]
-    high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread, is_over)
+    high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread, is_over, mapped=mapped)
     np.minimum.at(region.U, index, high + INTERVAL_ATOL)
     spreads[1, index] = spread
-    return decide(region)
+    return int(decide(tuple(region)))
 
 
 def shrink_by_box(
@@ -219,7 +198,7 @@ def shrink_by_box(
     radius = radius * (1.0 + INTERVAL_RTOL) + INTERVAL_ATOL
     np.maximum(region.l, centre - radius, out=region.l)
     np.minimum(region.U, centre + radius, out=region.U)
-    return decide(region)
+    return int(decide(tuple(region)))
 
 
 def heaviest(rows: Mask, y: Vector) -> Mask:

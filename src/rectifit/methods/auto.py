@@ -63,7 +63,7 @@ class Auto:
             # Imported here: it loads the compiler. What is compiled together is compiled sooner.
             from rectifit.methods.proving import prepare_bound
 
-            prepare_bound()
+            prepare_bound(search)
         stop = self._find(search)
         if self.with_bound and self._is_bounded_cheaply(search):
             # Imported here: it loads more of the compiler's work.

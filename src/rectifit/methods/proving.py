@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rectifit.certificate.ascent_kernel import ascend, decide, shrink
 from rectifit.certificate.cell_kernel import expand
 from rectifit.certificate.driver import Driver, Listener
 from rectifit.certificate.kernel import build, support
@@ -17,15 +18,21 @@ from rectifit.surrogate.kernel import evaluate_with_bound, minimise
 
 __all__ = ["bound_within", "prepare_bound", "prepare_proof", "prove"]
 
+# In the order of the time that they take to compile.
+BOUND_KERNELS = (minimise, evaluate_with_bound, build, support, shrink, decide)
 
-def prepare_bound() -> None:
-    """Make ready what a fit with a bound needs, all at once."""
-    prepare(minimise, evaluate_with_bound, build, support)
+
+def prepare_bound(search: Search) -> None:
+    """Make ready what a fit with a bound needs, all at once.
+
+    With an intercept the bound rarely needs the ascent, which takes as long to compile as all else.
+    """
+    prepare(*(() if search.problem.fit_intercept else (ascend,)), *BOUND_KERNELS)
 
 
 def prepare_proof() -> None:
     """Make ready what a proof needs, all at once."""
-    prepare(expand, minimise, search_nodes, is_empty, find_cut, evaluate_with_bound, build, support)
+    prepare(expand, ascend, search_nodes, find_cut, is_empty, *BOUND_KERNELS)
 
 
 def prove(search: Search, box: float | None = None, memory_limit: int = MEMORY_LIMIT) -> Stop:
@@ -45,7 +52,7 @@ def prove(search: Search, box: float | None = None, memory_limit: int = MEMORY_L
 
 def bound_within(search: Search, looks: int) -> None:
     """As good a bound as so many looks at all samples allow."""
-    prepare_bound()
+    prepare_bound(search)
     driver = _make_driver(search, budget=looks)
     try:
         driver.run()

@@ -65,6 +65,7 @@ __all__ = [
     "dot",
     "evaluate_with_bound",
     "factor",
+    "find_minima",
     "forward",
     "gradient",
     "line_search",
@@ -379,8 +380,7 @@ def write_slopes(y, c, warm, held, n_held, lam, slopes):
         slopes[i] = min(max(lam[a], 0.0), 2.0 * (c[i] - y[i]))
 
 
-@compiled
-def minimise(
+def find_minima(
     problem: PieceProblem,
     kinks: Matrix,
     max_steps: int,
@@ -508,6 +508,9 @@ def minimise(
             minima.deltas[line, j] = delta[j]
         n_converged += done
     return n_converged
+
+
+minimise = compiled(find_minima)
 
 
 @inner
