@@ -10,7 +10,7 @@ from brute import least_in_space, least_objective, least_with_others_off, random
 from rectifit import Problem, certify, solve
 from rectifit.certificate import cells as cells_module
 from rectifit.certificate.best_first import Control, first_kinds
-from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
+from rectifit.certificate.cell_kernel import CLOSED, FAR_BEGIN, THIN, expand
 from rectifit.certificate.cells import FACE_MARGIN, CellPool, CellSearch, Face, Faces
 from rectifit.certificate.flats import falling_direction
 from rectifit.certificate.presolve import reduce_rows
@@ -125,6 +125,7 @@ class OneCell:
     state: int = 0
     corners: np.ndarray | None = None
     weights: np.ndarray | None = None
+    limit: float = np.inf
 
     def contains(self, directions, tol=0.0):
         return ((directions >= self.low - tol) & (directions <= self.high + tol)).all(axis=1)
@@ -150,7 +151,7 @@ def expand_cell(samples, cell, limits, faces=None, n_listed=None):
     cells, found = Cells.empty(2, n, q), Found.empty(1, q)
     cells.low[0], cells.high[0], cells.kinds[0] = cell.low, cell.high, pack_kinds(cell.kind)
     cells.axis[0], cells.sign[0], cells.split[0] = cell.axis, cell.sign, cell.split
-    cells.bound[0], cells.n_corners[0] = cell.bound, 0
+    cells.bound[0], cells.n_corners[0], cells.limit[0] = cell.bound, 0, cell.limit
     if cell.corners is not None:
         size = cells.n_corners[0] = cell.corners.size
         cells.corners[0, :size], cells.weights[0, :size] = cell.corners, cell.weights
@@ -169,6 +170,7 @@ def expand_cell(samples, cell, limits, faces=None, n_listed=None):
         if state != CLOSED:
             part.low, part.high = cells.low[line].copy(), cells.high[line].copy()
             part.kind, part.split = unpack_kinds(cells.kinds[line], n), int(cells.split[line])
+            part.limit = float(cells.limit[line])
             part.corners, part.weights = cells.corners[line, :size].copy(), cells.weights[line, :size].copy()
         parts.append(part)
     return parts
@@ -217,10 +219,10 @@ def fits(u, kind, tol=0.0):
 
 def check_halves(samples, parent, limits, rays, tally, n_listed=None, faces=None):
     """Expand a cell and hold what is said of its halves against rays in them. Returns the open halves."""
-    cutoff, explained, limit, _ = limits
+    cutoff, explained, _, limit = limits
     tol = LOSS_TOL * float(samples.y @ samples.y)
     # What is said holds for minima along their ray within these limits.
-    rays = rays.where((rays.scales <= limit) & (rays.lengths <= explained))
+    rays = rays.where((rays.scales <= min(limit, parent.limit)) & (rays.lengths <= explained))
     found = expand_cell(samples, parent, limits, faces, n_listed)
     for half, part in zip(parent.halves(), found, strict=True):
         inside = rays.where(half.contains(rays.directions))
@@ -236,6 +238,9 @@ def check_halves(samples, parent, limits, rays, tally, n_listed=None, faces=None
         better = inside.where((inside.losses < cutoff - tol) & (inside.scales > 0.0))
         assert part.contains(better.directions, EDGE_TOL).all()
         assert fits(better.directions @ samples.Zt, part.kind, EDGE_TOL).all()
+        assert part.limit <= min(limit, parent.limit)
+        assert (better.scales <= part.limit * (1.0 + EDGE_TOL)).all()
+        tally["limited"] += part.limit < min(limit, parent.limit)
         tally["narrowed"] += (part.high - part.low).sum() < 0.999 * (half.high - half.low).sum()
         tally["settled"] += np.count_nonzero(part.kind >= ON) > 0.5 * part.kind.size
     return [part for part in found if part.state != CLOSED and part.split >= 0]
@@ -259,8 +264,10 @@ def check_cell(samples, cell, draw, n_rays, tally, depth=2, n_listed=None, faces
         far = cell.directions_of(far_points(samples, scale * rays.directions[best], cutoff - least))
         more = Rays.of(samples, np.vstack([rays.directions, far]))
         more = more.where(fits(more.directions @ samples.Zt, cell.kind))
+        # Rays that are better reach so far at least; nothing need be known of that.
+        needed = np.sqrt(max(total - cutoff, 0.0)) * draw.choice([0.0, 1.0])
         for reach, limit in ((explained, np.inf), (length * barely, np.inf), (explained, scale * barely)):
-            limits = (float(cutoff), float(max(reach, 1e-3)), float(max(limit, 1e-3)), int(draw.integers(3)))
+            limits = (float(cutoff), float(max(reach, 1e-3)), float(needed), float(max(limit, 1e-3)))
             parts = [cell]
             for _ in range(depth):
                 chosen = parts[draw.integers(len(parts))]
@@ -317,6 +324,75 @@ def test_cells_with_thousands_of_samples(name):
     assert tally["closed"] > 0.03 * tally["halves"]
 
 
+def test_a_hinge_below_zero_bounds_the_loss_at_all_larger_scales():
+    """-mu max(u, -h) + (u - y)_+^2 <= (max(0, t u) - y)^2 for t >= 1, y, h > 0 and mu <= y^2 / h."""
+    draw = np.random.default_rng(0)
+    y, h = np.exp(draw.normal(size=(2, 100_000)))
+    mu = y * y / h * draw.choice([1.0, 0.7, 0.0], size=y.size)
+    u = draw.choice([1.0, 3.0], size=y.size) * (y + h) * draw.normal(size=y.size)
+    for larger in (1.0, 1.0 + draw.exponential(size=y.size), 100.0):
+        loss = np.square(np.maximum(larger * u, 0.0) - y)
+        bound = -mu * np.maximum(u, -h) + np.square(np.maximum(u - y, 0.0))
+        assert (bound <= loss * (1.0 + 1e-12) + 1e-12).all()
+        assert (bound > 0.99 * loss).any()
+
+
+def least_far_loss(samples, cell, scale, draw):
+    """The least loss that is found in a cell at a scale and beyond, and its direction."""
+
+    def measure(directions):
+        u = np.maximum(scale * directions @ samples.Zt, 0.0)
+        # Along a ray the loss is a quadratic in the factor, which is at least 1.
+        ridge = scale**2 * ((directions @ samples.ridge) * directions).sum(axis=1)
+        curvature, slope = np.square(u).sum(axis=1) + ridge, u @ samples.y
+        factor = np.divide(slope, curvature, out=np.ones_like(slope), where=curvature > 0.0)
+        factor = np.maximum(factor, 1.0)
+        return float(samples.y @ samples.y) - 2.0 * factor * slope + factor**2 * curvature
+
+    low, high = cell.low, cell.high
+    points = draw.uniform(low, high, size=(2000, low.size))
+    for sweep in range(25):
+        points = points[np.argsort(measure(points))[:30]]
+        steps = 0.7**sweep * (high - low) * draw.normal(size=(20, *points.shape))
+        points = np.vstack([points, np.clip(points + steps, low, high).reshape(-1, low.size)])
+    losses = measure(points)
+    return float(losses.min()), points[np.argmin(losses)]
+
+
+@pytest.mark.parametrize("is_corner", [False, True])
+@pytest.mark.parametrize("q", [2, 3, 4])
+@pytest.mark.parametrize("name", DATA)
+def test_all_larger_scales_are_closed_only_where_nothing_is_better(name, q, is_corner):
+    """In cells with a direction in which all samples are off, where no length bounds the scale."""
+    tally, draw = Counter(), np.random.default_rng(q)
+    for seed in range(20):
+        samples = make_samples(name, 5 * q, q, seed)
+        down = falling_direction(samples.Z)
+        if down is None:
+            half = samples.Z[:, 0] < 0.0
+            samples = Samples.from_rows(samples.Z[half], samples.y[half], samples.ridge)
+            down = np.eye(q)[0]
+        cell = cell_around(samples, down / np.linalg.norm(down), 10.0 ** draw.uniform(-1.0, 0.3))
+        explained = 10.0 ** draw.uniform(-1.5, 0.5) * np.linalg.norm(samples.y)
+        if is_corner:
+            # With the best direction at a corner, where the relaxation loses nothing.
+            best = least_far_loss(samples, cell, FAR_BEGIN * explained, draw)[1]
+            down = 0.5 * (cell.low + cell.high)
+            cell.low, cell.high = down - np.abs(best - down), down + np.abs(best - down)
+            cell.split = int(np.argmax(cell.high - cell.low))
+        least = [least_far_loss(samples, part, FAR_BEGIN * explained, draw)[0] for part in cell.halves()]
+        for share in (1.0 + 1e-9, 1.001, 1.1, 0.999, 0.95, 0.8, 0.5):
+            cutoff = share * min(least)
+            parts = expand_cell(samples, cell, (cutoff, explained, 0.0, np.inf))
+            for part, best in zip(parts, least, strict=True):
+                tally["halves"] += 1
+                tally["limited"] += part.limit < np.inf or part.state == CLOSED
+                if best < cutoff:
+                    assert part.state != CLOSED
+                    assert part.limit == np.inf
+    assert tally["limited"] > 0.1 * tally["halves"]
+
+
 def value_of(samples, b):
     """The loss at b."""
     return float(np.square(np.maximum(samples.Z @ b, 0.0) - samples.y).sum() + b @ samples.ridge @ b)
@@ -329,7 +405,7 @@ def search_of(samples, cutoff, n_nodes=2000, **options):
         return search.n_nodes >= n_nodes
 
     control = Control(lambda: cutoff, lambda _: None, is_over)
-    search = CellSearch(samples, np.ones(samples.Z.shape[1]), control, **options)
+    search = CellSearch(samples, control, **options)
     return search
 
 
@@ -378,7 +454,7 @@ def check_search(problem, least, seed):
         best[0] = min(best[0], value_of(samples, b))
 
     control = Control(lambda: best[0] * (1.0 - 1e-3) - slack, offer, lambda: blind.n_nodes >= 1000)
-    blind = CellSearch(samples, np.zeros(samples.Z.shape[1]), control)
+    blind = CellSearch(samples, control)
     if blind.run():
         closed += 1
         assert best[0] * (1.0 - 1e-3) - slack <= least + slack
@@ -431,7 +507,8 @@ def test_steep_solutions_are_not_ruled_out(q, gap):
         half = np.where(np.arange(q) == axis, 0.0, width)
         low, high = direction - half, direction + 1.5 * half
         cell = OneCell(axis, int(direction[axis]), low, high, first_kinds(samples.y), (axis + 1) % q)
-        check_halves(samples, cell, (cutoff, np.sqrt(total), np.inf, 1), ray, tally)
+        limits = (cutoff, np.sqrt(total), np.sqrt(total - cutoff), np.inf)
+        check_halves(samples, cell, limits, ray, tally)
 
 
 def test_which_rows_fall_together():
@@ -446,7 +523,7 @@ def test_points_of_a_face_are_offered_with_all_other_samples_off(seed, off):
     """So that what is met in a face is a solution, with the loss that the face says."""
     samples, _, outside, least = with_category_off(seed, 14, off)
     offered = []
-    search = CellSearch(samples, np.ones(4), Control(lambda: 0.9 * least, offered.append))
+    search = CellSearch(samples, Control(lambda: 0.9 * least, offered.append))
     face = search.faces.face(~outside)
     face.advance(3000)
     assert offered
@@ -537,7 +614,7 @@ def test_more_is_proved_of_a_face_than_that_it_holds_nothing_better(seed, off, s
     samples, kind, outside, least = with_category_off(seed, 14, off)
     mass = float(np.square(samples.y[outside]).sum())
     cutoff = [mass + share * (least - mass)]
-    search = CellSearch(samples, np.ones(4), Control(lambda: cutoff[0], lambda _: None))
+    search = CellSearch(samples, Control(lambda: cutoff[0], lambda _: None))
     face = search.faces.face(~outside)
     face.advance(3000)
     assert face.search.is_closed
@@ -557,7 +634,7 @@ def test_more_is_proved_of_a_face_than_that_it_holds_nothing_better(seed, off, s
 def test_a_face_that_was_hopeless_is_closed_once_the_cutoff_has_fallen(start):
     samples, kind, outside, least = with_category_off(2, 14, 1)
     cutoff = [start * least]
-    search = CellSearch(samples, np.ones(4), Control(lambda: cutoff[0], lambda _: None))
+    search = CellSearch(samples, Control(lambda: cutoff[0], lambda _: None))
     for factor in np.linspace(start, 0.9, 12):
         cutoff[0] = factor * least
         bound = search.bound_face(kind)
@@ -602,7 +679,7 @@ def test_a_bound_of_a_face_closes_only_cells_in_which_nearly_all_samples_outside
     y, total = samples.y, float(samples.y @ samples.y)
     cell = cell_around(samples, away_from(samples, outside), 1e-3)
     cutoff = 0.999 * total
-    limits = (cutoff, 2.0, np.inf, 0)
+    limits = (cutoff, 2.0, 0.0, np.inf)
     open_, closed = [THIN, THIN], [CLOSED, CLOSED]
     plain = expand_cell(samples, cell, limits)
     assert [part.state for part in plain] == open_
@@ -664,7 +741,7 @@ def test_tight_bounds_of_faces_where_samples_outside_begin_to_be_on(seed, off):
         near = draw.uniform(cell.low, cell.high, size=(300, 4))
         rays = Rays.of(samples, np.vstack([near, cell.directions_of(tries.directions)]))
         for cutoff in (least * (1.0 - 1e-9), least, least * (1.0 + 1e-3), 0.5 * (least + total)):
-            limits = (float(cutoff), float(np.sqrt(total)), np.inf, 1)
+            limits = (float(cutoff), float(np.sqrt(total)), 0.0, np.inf)
             parts = check_halves(samples, cell, limits, rays, tally, faces=faces)
             if parts:
                 check_halves(samples, parts[0], limits, rays, tally, faces=faces)
@@ -905,7 +982,7 @@ def test_a_search_that_is_stopped_goes_on_where_it_was():
         calls["is_over"] += 1
         return calls["is_over"] % 3 == 0
 
-    parts = CellSearch(samples, np.ones(6), Control(whole.control.cutoff, lambda _: None, is_over))
+    parts = CellSearch(samples, Control(whole.control.cutoff, lambda _: None, is_over))
     bounds = [parts.lower_bound]
     while not parts.run():
         bounds.append(parts.lower_bound)

@@ -16,7 +16,7 @@ from rectifit import certify, clock, compiling, precompile, preparing, solve
 from rectifit._typing import Matrix, Vector
 from rectifit.certificate.records import Samples
 from rectifit.clock import Clock
-from rectifit.compiling import SOURCES, all_kernels, compiled, kernel_of
+from rectifit.compiling import SOURCES, all_kernels, compiled, inner, kernel_of
 from rectifit.datasets import make_relu
 from rectifit.fit import Stop
 from rectifit.numba_internals import HELPER_PIPELINE
@@ -128,6 +128,27 @@ def test_types_are_those_of_the_annotations(monkeypatch):
 
     with pytest.raises(TypeError, match="forgetful"):
         compiled(forgetful)
+
+
+def test_helpers_are_not_compiled_for_each_constant(monkeypatch):
+    monkeypatch.setattr(compiling, "_kernels", {})
+
+    @inner
+    def choose(pair, count, is_last):
+        return pair[1] if is_last else pair[0] + count
+
+    def sum_up(x: Vector, is_last: bool) -> float:
+        total, count = 0.0, 0
+        for e in range(x.shape[0]):
+            total += choose((x[e], 1.0), count, True) + choose((x[e], 1.0), 2, False)
+            total += choose((0.0, x[e]), 7, is_last)
+            count = e + count
+        return total
+
+    function = compiled(sum_up)
+    kernel_of(function).load()
+    assert function(np.array([1.0, 5.0]), True) == 1.0 + 3.0 + 1.0 + 1.0 + 7.0 + 5.0
+    assert len(choose.signatures) == 1
 
 
 def test_without_a_folder_for_the_cache_kernels_are_compiled_all_the_same(monkeypatch):

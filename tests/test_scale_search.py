@@ -348,7 +348,7 @@ def test_no_better_ray_minimum_has_a_smaller_mean(kind):
         for share in (0.05, 0.5):
             cutoff = losses.min() + share * (total - losses.min())
             control = Control(lambda cutoff=cutoff: cutoff, lambda _: None)
-            cells = CellSearch(given, np.ones(given.Z.shape[1]), control)
+            cells = CellSearch(given, control)
             # With faces, without which nothing can be proved for dummies.
             search, samples = cells.scale, cells.samples
             mean = samples.Zt @ search.centre()
@@ -385,7 +385,7 @@ def test_means_of_cells_are_in_the_coordinates_of_the_samples(seed):
     losses = lengths_and_losses(samples, rng.normal(size=(5000, samples.Z.shape[1])))[1]
     cutoff = losses.min() + 0.3 * (total - losses.min())
     control = Control(lambda: cutoff, lambda _: None)
-    cells = CellSearch(samples, rng.normal(size=samples.Z.shape[1]), control)
+    cells = CellSearch(samples, control)
     mean = samples.Zt @ cells.scale.centre()
     cells.scale.advance(ENOUGH)
     assert cells.scale.proved > 0.0
@@ -407,9 +407,8 @@ def with_dummies(seed):
     y = np.maximum(y, 0.0)
     solution = solve(X, y)
     reduced = reduce_rows(Problem.from_data(X, y, sample_weight=None, fit_intercept=True, alpha=0.0))
-    along = reduced.from_coefficients(solution.beta, solution.intercept)
     cutoff = reduced.value(solution.objective)
-    return CellSearch(reduced.samples, along, Control(lambda: cutoff, lambda _: None))
+    return CellSearch(reduced.samples, Control(lambda: cutoff, lambda _: None))
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -27,7 +27,12 @@ import numpy as np
 from llvmlite import binding
 from numba.extending import register_jitable
 
-from rectifit.numba_internals import HELPER_PIPELINE, KernelCache, remembered_types
+from rectifit.numba_internals import (
+    HELPER_PIPELINE,
+    KernelCache,
+    remembered_types,
+    take_constants_as_numbers,
+)
 
 __all__ = ["SOURCES", "Kernel", "all_kernels", "compiled", "inner", "kernel_of", "shared"]
 
@@ -93,13 +98,25 @@ class Kernel(NamedTuple):
         gc.disable()
         try:
             with remembered_types():
-                self.function.compile(self.types)
+                _with_room_for_calls(self.function.compile, self.types)
         finally:
             if was_enabled:
                 gc.enable()
 
 
 _kernels: dict[str, Kernel] = {}
+
+
+def _with_room_for_calls(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+# CPython keeps the frames of calls in chunks of 16 KB. A call that does not fit into one takes another from
+# the system, and gives it back when it returns. The compiler recurses deeply, and where its loops happen to
+# run across such an edge it spends half as much time again on that. A frame that says it needs a large stack
+# gets a large chunk, of which half is left for the calls that follow.
+STACK_SLOTS = (1 << 16) + 1
+_with_room_for_calls.__code__ = _with_room_for_calls.__code__.replace(co_stacksize=STACK_SLOTS)
 
 
 def _digest() -> str:
@@ -139,7 +156,7 @@ def inner(function: Callable[..., Any], allocates: bool = False) -> Any:
     Unless it allocates arrays, it does not count references to those that it is given or takes parts of. Each
     count is an atomic operation, and a call with a record of twenty arrays has forty of them.
     """
-    return numba.njit(**(OPTIONS | HELPER | {"_nrt": allocates}))(function)
+    return take_constants_as_numbers(numba.njit(**(OPTIONS | HELPER | {"_nrt": allocates}))(function))
 
 
 def shared(*functions: Callable[..., Any]) -> None:

@@ -10,6 +10,10 @@ Types. For every a + b numba tries about ten definitions of addition until one f
 this has thousands of such calls with a few dozen types. While a kernel is compiled, what was found for a
 built-in function and the types of its arguments is remembered, which saves a sixth of the time.
 
+Constants. numba compiles a function once more for each constant that it is called with, 0, True or False, and
+for constants that it takes variables for until it has seen all assignments to them. Here helpers are compiled
+for numbers.
+
 The cache. numba only looks for code in a folder that it can write to. Code that was compiled when a container
 was built is often found where nobody may write, and is used here all the same.
 
@@ -30,7 +34,7 @@ from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
-__all__ = ["CACHE_DIR", "HELPER_PIPELINE", "KernelCache", "remembered_types"]
+__all__ = ["CACHE_DIR", "HELPER_PIPELINE", "KernelCache", "remembered_types", "take_constants_as_numbers"]
 
 
 class HelperLibrary(JITCodeLibrary):
@@ -82,6 +86,19 @@ PLAIN = (types.Number, types.Boolean, types.Array)
 
 # Options of `numba.njit` for helpers.
 HELPER_PIPELINE: dict[str, Any] = {"pipeline_class": HelperCompiler} if _knows_internals() else {}
+
+
+def take_constants_as_numbers(dispatcher: Any) -> Any:
+    """Let a helper be compiled for the types of constants, not for each of their values."""
+    resolve = getattr(dispatcher, "get_call_template", None)
+    if resolve is not None:
+
+        def resolve_numbers(arguments: Any, keywords: Any) -> Any:
+            numbers = {name: types.unliteral(value) for name, value in keywords.items()}
+            return resolve(tuple(types.unliteral(value) for value in arguments), numbers)
+
+        dispatcher.get_call_template = resolve_numbers
+    return dispatcher
 
 
 @contextmanager

@@ -12,11 +12,13 @@ from rectifit.certificate.records import (
     BLOCK,
     CONVEX,
     FREE,
+    HINGES_PER_UNIT,
     MAX_CORNERS,
     OFF,
     ON,
     Cell,
     Cells,
+    CellWork,
     CornerWork,
     FaceBounds,
     Found,
@@ -51,9 +53,9 @@ LEAST_WEIGHT = 1e-12
 # Corners that are added after one pricing, and pricings.
 MAX_ADDED = 6
 MAX_PRICINGS = 40
-# Pricings of a cell that stays open, beyond those asked for, while its bound lies more than this share of the
-# room below what the corners at work say.
-POOR_EFFORT = 2
+# A cell that stays open is priced once, and so many times more while its bound lies more than this share of
+# the room below what the corners at work say.
+MORE_PRICINGS = 2
 POOR_SHARE = 1.0
 # Newton steps, and tries to find the weights that are free in one.
 MAX_NEWTON = 60
@@ -65,6 +67,14 @@ STEEP = 1.0 + 1.0 / ROUNDED
 SCALE_PENALTY = 400.0
 # Where no largest scale is known, steps are held back beyond this multiple of |y|.
 GUIDING_SCALE = 1e4
+# All scales from this multiple of the largest |u_+| on are closed at once where that succeeds. It is not
+# tried where scales are known to end below another multiple.
+FAR_BEGIN = 5.0
+FAR_END = 7.0
+# The spread of u over a cell, for hinges, as a share of that over its corners; and the share of the floor of
+# a hinge over which its slope grows.
+SPREAD_SHARE = 0.8
+RAMP = 0.1
 # Share of the cutoff to which weights are optimised, at best.
 WEIGHT_TOL = 1e-5
 # Weights are optimised to this share of the distance to the cutoff, but to no more than this share of it.
@@ -78,8 +88,10 @@ MAX_ROUNDS = 3
 # Shares of the diagonal that are added to Newton's matrix, and the least of it.
 REGULARISATION = 1e-10
 MIN_REGULARISATION = 1e-9
-# Pieces beyond y are used where u is above this share of y.
+# Pieces beyond y are used where u is above this share of y, and those beyond 0 where it is not below 0 by
+# more than this share of half its range in the cell. Without them a bound is still valid.
 LIKELY_SHARE = 0.5
+LIKELY_REACH = 0.25
 # Steps towards the least length of (Zd)_+ in a cell, and Newton steps of each line search.
 LENGTH_STEPS = 20
 # Share of the first slope that may be left beyond the minimum along a step, and tries to find it.
@@ -115,16 +127,16 @@ def settle(samples, cell, kind, free):
 
 
 @inner
-def add_on(samples, kind, seen, K, linear):
+def add_on(samples, kind, seen, is_far, K, linear):
     """Add samples that are ON, and were not seen to be, to K = ridge + sum z z' and linear = sum y z.
 
-    Returns the sum of their y^2.
+    If all larger scales count as well, only those with y <= 0. Returns the sum of their y^2.
     """
     Z, y = samples.Z, samples.y
     n, q = Z.shape
     squares = 0.0
     for i in range(n):
-        if kind[i] == ON and seen[i] != ON:
+        if kind[i] == ON and seen[i] != ON and not (is_far and y[i] > 0.0):
             squares += y[i] * y[i]
             for j in range(q):
                 z = Z[i, j]
@@ -157,14 +169,14 @@ def gather_free(samples, kind, free, weights):
 
 
 @inner
-def gather_pieces(samples, kind, b, scale, axis, sign, free, pieces):
+def gather_pieces(samples, kind, b, least, most, is_far, axis, sign, free, pieces):
     """Rows of the pieces in u: (u - y)_+^2 of FREE samples where it is likely to count, all of CONVEX ones.
 
-    Their slope is 0 left of a kink and 2 (u - y) right of a ramp. The last row, with its kink at `scale`, is
-    the penalty beyond the largest scale. Returns how many there are.
+    Their slope is 0 left of a kink and 2 (u - y) right of a ramp. The last two rows are penalties beyond the
+    least and the largest scale. Returns how many there are.
     """
     Zt, y = samples.Zt, samples.y
-    index, centre = free.chosen, free.centre
+    index, centre, reach = free.chosen, free.centre, LIKELY_REACH * abs(b[axis])
     q, n = Zt.shape
     count = 0
     for i in range(n):
@@ -174,31 +186,29 @@ def gather_pieces(samples, kind, b, scale, axis, sign, free, pieces):
         for i in range(n):
             centre[i] += x * Zt[k, i]
     for i in range(n):
-        if kind[i] == FREE:
+        if kind[i] == FREE or (is_far and kind[i] == ON and y[i] > 0.0):
             if centre[i] > LIKELY_SHARE * y[i]:
                 index[count] = i
                 pieces.kinks[count] = pieces.outcomes[count] = y[i]
                 count += 1
-        elif kind[i] == CONVEX:
+        elif kind[i] == CONVEX and centre[i] > -reach * free.radius[i]:
             index[count] = i
             pieces.kinks[count], pieces.outcomes[count] = 0.0, y[i]
             count += 1
     for k in range(q):
         for e in range(count):
             pieces.Z[k, e] = Zt[k, index[e]]
-        pieces.Z[k, count] = 0.0
-    for e in range(count):
-        pieces.u[e] = centre[index[e]]
+        pieces.Z[k, count] = pieces.Z[k, count + 1] = 0.0
     root = math.sqrt(SCALE_PENALTY)
-    pieces.Z[axis, count] = root * sign
-    pieces.kinks[count] = pieces.outcomes[count] = root * scale
-    pieces.u[count] = root * sign * b[axis]
-    return count + 1
+    pieces.Z[axis, count], pieces.Z[axis, count + 1] = -root * sign, root * sign
+    pieces.kinks[count] = pieces.outcomes[count] = -root * least
+    pieces.kinks[count + 1] = pieces.outcomes[count + 1] = root * most
+    return count + 2
 
 
 @inner
 def make_corner(n_free, e, bits, cell, layout, free, corners):
-    """Corner e with these bits, and max(0, z'v) of all FREE samples there, or what stands for it.
+    """Corner e with these bits, and max(-floor, z'v) of all FREE samples there, or what stands for it.
 
     Coordinates that are not enumerated enter by (z'(v + t))_+ <= (z'v)_+ + (z't + r) / 2 with t the deviation
     from their centres and r = sum |z_k| h_k the most that |z't| can be.
@@ -218,7 +228,7 @@ def make_corner(n_free, e, bits, cell, layout, free, corners):
         for i in range(n_free):
             H[e, i] += x * ZF[k, i]
     for i in range(n_free):
-        H[e, i] = max(H[e, i], 0.0)
+        H[e, i] = max(H[e, i], -free.floor[i])
     if layout.has_rest:
         for i in range(n_free):
             H[e, i] += 0.5 * free.rest[i]
@@ -257,7 +267,7 @@ def place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners):
         for i in range(n_free):
             free.m[i] += t * H[e, i]
     for i in range(n_free):
-        free.below[i] = free.m[i] < free.y[i]
+        free.below[i] = 0.0 < 2.0 * (free.y[i] - free.m[i]) < free.cap[i]
     for e in range(n_corners):
         add_products(e + 1, e, n_free, free, corners)
     for i in range(n_pieces):
@@ -295,7 +305,7 @@ def move_pieces(n_pieces, G, pieces):
 def move_free(n_corners, n_free, free, corners):
     """States of FREE samples at m, and P."""
     for i in range(n_free):
-        below = free.m[i] < free.y[i]
+        below = 0.0 < 2.0 * (free.y[i] - free.m[i]) < free.cap[i]
         if below != free.below[i]:
             free.below[i] = below
             for e in range(n_corners):
@@ -311,7 +321,7 @@ def take_slopes(n_free, n_pieces, K, linear, b, slope, free, pieces):
     ZU, u, kinks, outcomes, nu = pieces.Z, pieces.u, pieces.kinks, pieces.outcomes, pieces.nu
     q = b.shape[0]
     for i in range(n_free):
-        free.mu[i] = 2.0 * max(free.y[i] - free.m[i], 0.0)
+        free.mu[i] = min(2.0 * max(free.y[i] - free.m[i], 0.0), free.cap[i])
     for i in range(n_pieces):
         nu[i] = 2.0 * max(min(STEEP * (u[i] - kinks[i]), u[i] - outcomes[i]), 0.0)
     for j in range(q):
@@ -327,11 +337,11 @@ def take_slopes(n_free, n_pieces, K, linear, b, slope, free, pieces):
 @inner
 def slope_along(n_free, n_pieces, t, constant, quadratic, free, pieces):
     """Half the slope at t along the step."""
-    yF, m, step = free.y, free.m, free.step
+    yF, m, step, cap = free.y, free.m, free.step, free.cap
     u, du, kinks, outcomes = pieces.u, pieces.du, pieces.kinks, pieces.outcomes
     slope = constant + t * quadratic
     for i in range(n_free):
-        slope -= max(yF[i] - m[i] - t * step[i], 0.0) * step[i]
+        slope -= min(max(yF[i] - m[i] - t * step[i], 0.0), 0.5 * cap[i]) * step[i]
     for i in range(n_pieces):
         x = u[i] + t * du[i]
         slope += max(min(STEEP * (x - kinks[i]), x - outcomes[i]), 0.0) * du[i]
@@ -369,7 +379,7 @@ def solve_plus(M, size, x):
 
 
 @inner
-def dual_value(n_free, n_pieces, constant, K, b, free, pieces):
+def dual_value(n_free, n_pieces, constant, is_far, K, b, free, pieces):
     """S of cells.py, less what rounding may have added."""
     q = b.shape[0]
     total, size = constant, abs(constant)
@@ -378,10 +388,11 @@ def dual_value(n_free, n_pieces, constant, K, b, free, pieces):
             t = b[j] * K[j, k] * b[k] * (1.0 if k == j else 2.0)
             total -= t
             size += abs(t)
-    for i in range(n_free):
-        t = free.mu[i] * (free.y[i] - 0.25 * free.mu[i])
-        total += t
-        size += abs(t)
+    if not is_far:
+        for i in range(n_free):
+            t = free.mu[i] * (free.y[i] - 0.25 * free.mu[i])
+            total += t
+            size += abs(t)
     for i in range(n_pieces):
         # Below the jump at a kink at 0 the conjugate is -y^2; constant has the y^2 of CONVEX samples.
         y, v = pieces.outcomes[i], pieces.nu[i]
@@ -393,7 +404,7 @@ def dual_value(n_free, n_pieces, constant, K, b, free, pieces):
 
 
 @inner
-def optimise(n_corners, n_free, n_pieces, constant, cutoff, tol, free, pieces, corners, small):
+def optimise(n_corners, n_free, n_pieces, constant, cutoff, tol, is_far, free, pieces, corners, small):
     """Minimise F - tilt sum(theta) over the weights of the corners at hand, by projected Newton steps.
 
     F is the relaxation (see cells.py). The tilt leaves the prices of corners in use about `tilt` above zero,
@@ -407,7 +418,7 @@ def optimise(n_corners, n_free, n_pieces, constant, cutoff, tol, free, pieces, c
     count = 0
     while True:
         take_slopes(n_free, n_pieces, K, linear, b, slope, free, pieces)
-        S = dual_value(n_free, n_pieces, constant, K, b, free, pieces)
+        S = dual_value(n_free, n_pieces, constant, is_far, K, b, free, pieces)
         value = S
         scale = worst = slack = 0.0
         for e in range(n_corners):
@@ -427,6 +438,8 @@ def optimise(n_corners, n_free, n_pieces, constant, cutoff, tol, free, pieces, c
             slack += abs(theta[e] * prices[e])
         if count == MAX_NEWTON or (slack <= enough and -worst * scale <= enough):
             return count, tilt, S
+        if is_far and value < cutoff:
+            return count, tilt, value
         size = 0
         for e in range(n_corners):
             if theta[e] > 0.0 or prices[e] < 0.0:
@@ -536,7 +549,7 @@ def optimise(n_corners, n_free, n_pieces, constant, cutoff, tol, free, pieces, c
 
 @inner
 def price(n_free, cell, layout, slope, free):
-    """layout.prices[c] <- D(v) = slope'v - sum mu_i max(0, z_i'v) at all corners; returns their error.
+    """layout.prices[c] <- D(v) = slope'v - sum mu_i max(-floor_i, z_i'v) at all corners; returns their error.
 
     Bit a of c says that coordinate layout.order[a] is high. Coordinates that are not listed are at their best
     ends, which layout.rest_bits has. Corners are sums of two tables, for the first and for the other half of
@@ -544,7 +557,7 @@ def price(n_free, cell, layout, slope, free):
     """
     axis, sign, low, high = cell
     ZF, mu, prices, first, second = free.Z, free.mu, layout.prices, layout.first, layout.second
-    chosen, product = free.chosen, layout.product
+    chosen, product, lowest = free.chosen, layout.product, layout.lowest
     q = ZF.shape[0]
     n_first, n_listed = layout.n_first[0], layout.n_listed[0]
     base = sign * slope[axis]
@@ -586,6 +599,8 @@ def price(n_free, cell, layout, slope, free):
             i += 1
         for c in range(count):
             first[0, c] = second[0, c] = 0.0
+            lowest[c] = -mu[chosen[c]] * free.floor[chosen[c]]
+            size -= lowest[c]
         for k in range(q):
             if k == axis:
                 x = sign
@@ -616,7 +631,7 @@ def price(n_free, cell, layout, slope, free):
             for d in range(1 << n_first):
                 s = 0.0
                 for c in range(count):
-                    s += max(first[d, c] + second[e, c], 0.0)
+                    s += max(first[d, c] + second[e, c], lowest[c])
                 prices[(e << n_first) + d] -= s
     # Each corner is a sum of q products, and so is each of its samples.
     return bounds.support_allowance(4 * q, size)
@@ -724,7 +739,7 @@ def least_length(samples, cell, free, x):
     Zt = samples.Zt
     low, high = cell.low, cell.high
     q, n = Zt.shape
-    u, du, best = free.centre, free.radius, 0.0
+    u, du, best = free.m, free.step, 0.0
     for i in range(n):
         u[i] = 0.0
     for k in range(q):
@@ -788,15 +803,18 @@ def spans_all(Z, kind, small):
 
 
 @inner
-def bound_by_faces(faces, y, kind):
+def bound_by_faces(faces, y, kind, mass):
     """The best bound of samples that are off, or nearly all of them: each that may be on costs its y^2."""
+    n_faces, n = faces.outside.shape
     best = -np.inf
-    for e in range(faces.bound.shape[0]):
-        value = faces.bound[e]
-        for i in range(y.shape[0]):
-            if faces.outside[e, i] and kind[i] != OFF and y[i] > 0.0:
-                value -= y[i] * y[i]
-        best = max(best, value)
+    if n_faces > 0:
+        for i in range(n):
+            mass[i] = y[i] * y[i] if kind[i] != OFF and y[i] > 0.0 else 0.0
+    for e in range(n_faces):
+        total = 0.0
+        for i in range(n):
+            total += mass[i] if faces.outside[e, i] else 0.0
+        best = max(best, faces.bound[e] - total)
     return best
 
 
@@ -848,145 +866,262 @@ def add_corners(n_corners, n_free, cell, layout, threshold, free, corners):
 
 
 @inner
-def bound_cell(
-    samples, cell, kind, before, n_corners, limits, faces, layout, free, pieces, corners, small, found, line
-):
-    """Bound one cell. Returns what became of it, the bound, how many corners are left, and where to split.
+def set_hinges(n_free, cell, s, is_far, layout, free):
+    """Floors of the hinges of FREE samples, at scale 1, and the largest slopes that go with them.
 
-    The edges and kinds are tightened; line of found <- where the relaxation has its minimum. `before`: the
-    kinds that were seen, and what belongs to those ON.
+    Hinges begin at 0, but for all scales from s on where they would for u with a normal distribution over the
+    cell; any floor is sound. Rows are then in units in which slopes grow from 0 to the largest, y^2 / h, over
+    a small share of the floor h.
+    """
+    ZF, yF, floor, cap, hinges = free.Z, free.y, free.floor, free.cap, layout.hinges
+    for i in range(n_free):
+        floor[i], cap[i] = 0.0, 2.0 * yF[i]
+    if not is_far:
+        return
+    mean, spread = free.m, free.mu
+    find_spreads(n_free, cell, free)
+    for i in range(n_free):
+        y, factor = yF[i], 1.0
+        cap[i] = yF[i] = 0.0
+        if mean[i] < 0.0 and spread[i] > 0.0:
+            h = spread[i] * hinges[min(int(0.5 - HINGES_PER_UNIT * mean[i] / spread[i]), hinges.shape[0] - 1)]
+            if h > 0.0:
+                factor = y / (math.sqrt(2.0 * RAMP) * h * s)
+                cap[i] = y * y / (h * s * factor)
+                floor[i] = h * factor
+        for k in range(ZF.shape[0]):
+            ZF[k, i] *= factor
+
+
+@inner
+def find_spreads(n_free, cell, free):
+    """Mean and spread of u of FREE samples over the corners of a cell, at s = 1, into free.m and free.mu."""
+    ZF, mean, spread = free.Z, free.m, free.mu
+    low, high = cell.low, cell.high
+    for i in range(n_free):
+        mean[i] = spread[i] = 0.0
+    for k in range(low.shape[0]):
+        middle, half = 0.5 * (low[k] + high[k]), 0.5 * SPREAD_SHARE * (high[k] - low[k])
+        for i in range(n_free):
+            z = ZF[k, i]
+            mean[i] += middle * z
+            spread[i] += (half * z) * (half * z)
+    for i in range(n_free):
+        spread[i] = math.sqrt(spread[i])
+
+
+@inner
+def set_up(samples, cell, kind, before, off, scales, is_far, n_corners, work, small):
+    """Everything that a relaxation of a cell for some scales needs, for the corners at hand.
+
+    Returns the number of FREE samples and of pieces, a constant, and whether K is definite.
     """
     axis, sign, low, high = cell
+    least, most, _ = scales
+    layout, free, pieces, corners = work
     seen, K0, linear0, squares0 = before
-    cutoff, explained, known_limit, best, effort = limits
-    n, q = samples.Z.shape
-    y, centre, rest, theta, bits = samples.y, free.centre, free.rest, corners.theta, corners.bits
-    K, G, L, linear, weights = small.K, small.G, small.L, small.linear, small.weights
-    b, slope, at, rho = small.b, small.slope, small.at, small.rho
+    K, linear, b, rest, theta = small.K, small.linear, small.b, free.rest, corners.theta
+    q = low.shape[0]
+    for j in range(q):
+        linear[j] = 0.0 if is_far else linear0[j]
+        for k in range(j + 1):
+            K[j, k] = samples.ridge[j, k] if is_far else K0[j, k]
+    if is_far:
+        constant = off + add_on(samples, kind, free.none, True, K, linear)
+    else:
+        constant = off + squares0 + add_on(samples, kind, seen, False, K, linear)
+    regular = factor_regular(K, small.L, ELLIPSOID_PIVOT_TOL)
+    n_free = gather_free(samples, kind, free, small.weights)
+    list_coordinates(cell, small.weights, layout)
+    set_hinges(n_free, cell, least, is_far, layout, free)
+    if layout.has_rest:
+        for i in range(n_free):
+            rest[i] = 0.0
+        for k in range(q):
+            if k != axis and not layout.listed[k]:
+                for i in range(n_free):
+                    rest[i] += 0.5 * (high[k] - low[k]) * abs(free.Z[k, i])
+    s = 0.0
+    for e in range(n_corners):
+        s += theta[e]
+    factor = min(max(s, least), most) / s
     for j in range(q):
         b[j] = 0.0
+    for e in range(n_corners):
+        theta[e] *= factor
+        make_corner(n_free, e, corners.bits[e], cell, layout, free, corners)
+        for j in range(q):
+            b[j] += theta[e] * corners.V[e, j]
+    n_pieces = gather_pieces(samples, kind, b, least, most, is_far, axis, sign, free, pieces)
+    place(n_corners, n_free, n_pieces, b, K, small.G, free, pieces, corners)
+    return n_free, n_pieces, constant, regular
+
+
+@inner
+def bound_scales(
+    samples, cell, kind, before, off, scales, is_far, n_corners, cutoff, best, work, small, counts
+):
+    """Bound a cell for some scales: improve weights and add corners until the bound reaches the cutoff.
+
+    scales: the least, the largest, and whether that is known or only guides steps. is_far: for all larger
+    scales as well, at the first; it is given up as soon as the corners at work do not reach the cutoff.
+    small.at <- the point of the bound that is best for an ellipsoid. Returns the number of corners, the best
+    bound, that of the ellipsoid, S + lowest s, with the lowest price in it, the last S, and whether K, whose
+    factor is small.L, is definite.
+    """
+    axis, sign = cell.axis, cell.sign
+    least, most, is_limit = scales
+    layout, free, pieces, corners = work
+    n_free, n_pieces, constant, regular = set_up(
+        samples, cell, kind, before, off, scales, is_far, n_corners, work, small
+    )
+    b, at, rho, slope = small.b, small.at, small.rho, small.slope
+    q = b.shape[0]
     tol = WEIGHT_TOL * abs(cutoff)
+    found_S, found_price, S = -np.inf, 0.0, -np.inf
+    for pricing in range(MAX_PRICINGS):
+        steps, tilt, S = optimise(
+            n_corners, n_free, n_pieces, constant, cutoff, tol, is_far, free, pieces, corners, small
+        )
+        counts[0] += steps
+        s = sign * b[axis]
+        if (is_far and cutoff > S) or (not is_limit and pieces.nu[n_pieces - 1] > 0.0):
+            break
+        error = price(n_free, cell, layout, slope, free)
+        counts[1] += 1
+        lowest = np.inf
+        for c in range(1 << layout.n_listed[0]):
+            lowest = min(lowest, layout.prices[c])
+        lowest -= error
+        if lowest >= 0.0:
+            value = S + lowest * least
+        else:
+            value = S + lowest * most if is_limit else -np.inf
+            if regular:
+                for j in range(q):
+                    rho[j] = 0.0
+                rho[axis] = 1.0
+                solve_plus(small.L, q, rho)
+                inverse = rho[axis] * (1.0 + INTERVAL_RTOL)
+                value = max(value, S + lowest * s - 0.25 * lowest * lowest * inverse)
+        best = max(best, value)
+        if S + lowest * s > found_S:
+            found_S, found_price = S + lowest * s, lowest
+            for j in range(q):
+                at[j] = b[j]
+        if best >= cutoff:
+            break
+        is_poor = value < S - POOR_SHARE * (cutoff - S)
+        if cutoff > S and pricing >= (MORE_PRICINGS if is_poor else 0):
+            break
+        if lowest >= 0.0 or n_corners >= MAX_CORNERS:
+            break
+        n_before = n_corners
+        n_corners = add_corners(n_corners, n_free, cell, layout, 0.3 * tilt + 0.02 * lowest, free, corners)
+        if n_corners == n_before:
+            break
+    return n_corners, best, found_S, found_price, S, regular
+
+
+@inner
+def is_far_closed(samples, cell, kind, before, off, least, n_corners, cutoff, work, small, counts):
+    """Whether nothing in the cell with a scale from `least` on is below the cutoff.
+
+    Corners stay as they are. `small` is not that of another relaxation that is still in use.
+    """
+    corners = work.corners
+    for e in range(n_corners):
+        corners.kept_theta[e], corners.kept_bits[e] = corners.theta[e], corners.bits[e]
+    scales = (least, least, True)
+    _, best, _, _, _, _ = bound_scales(
+        samples, cell, kind, before, off, scales, True, n_corners, cutoff, -np.inf, work, small, counts
+    )
+    for e in range(n_corners):
+        corners.theta[e], corners.bits[e] = corners.kept_theta[e], corners.kept_bits[e]
+    return best >= cutoff
+
+
+@inner
+def bound_cell(samples, cell, kind, before, n_corners, limits, faces, work, small, far, found, line):
+    """Bound one cell.
+
+    The edges and kinds are tightened; line of found <- where the relaxation has its minimum. `before`: the
+    kinds that were seen, and what belongs to those ON; `far`: room for the bound of all larger scales.
+    Returns what became of the cell, the bound, how many corners are left, where to split, and the largest
+    scale.
+    """
+    axis, sign, low, high = cell
+    cutoff, explained, needed, limit, best = limits
+    n, q = samples.Z.shape
+    free, corners = work.free, work.corners
+    y, centre, radius, theta, bits = samples.y, free.centre, free.radius, corners.theta, corners.bits
+    weights, b, rho, counts = small.weights, small.b, small.rho, found.counts[line]
+    for j in range(q):
+        b[j] = 0.0
     left, regular = 2.0, False
     for _ in range(MAX_ROUNDS):
         settle(samples, cell, kind, free)
-        off = 0.0
+        off = longest = middle = product = 0.0
         for i in range(n):
             if kind[i] == OFF or kind[i] == CONVEX:
                 off += y[i] * y[i]
-        best = max(best, off * (1.0 - SUM_TOL), bound_by_faces(faces, y, kind))
+            longest += max(centre[i] + radius[i], 0.0) ** 2
+            middle += max(centre[i], 0.0) ** 2
+            product += max(centre[i], 0.0) * y[i]
+        best = max(best, off * (1.0 - SUM_TOL), bound_by_faces(faces, y, kind, free.m))
         if best >= cutoff:
-            return CLOSED, best, 0, -1
+            return CLOSED, best, 0, -1, limit
         for j in range(q):
-            linear[j] = linear0[j]
-            for k in range(j + 1):
-                K[j, k] = K0[j, k]
-        constant = off + squares0 + add_on(samples, kind, seen, K, linear)
-        regular = factor_regular(K, L, ELLIPSOID_PIVOT_TOL)
-        n_free = gather_free(samples, kind, free, weights)
-        list_coordinates(cell, weights, layout)
-        if layout.has_rest:
-            for i in range(n_free):
-                rest[i] = 0.0
             for k in range(q):
-                if k != axis and not layout.listed[k]:
-                    for i in range(n_free):
-                        rest[i] += 0.5 * (high[k] - low[k]) * abs(free.Z[k, i])
+                most = max(-low[j], high[j]) * max(-low[k], high[k])
+                longest += abs(samples.ridge[j, k]) * most
+        # Better ray minima have needed^2 <= |u_+|^2 + b'ridge b and |u_+| <= explained.
+        least = needed / (math.sqrt(longest) * (1.0 + INTERVAL_RTOL)) if longest > 0.0 else 0.0
+        if least > limit:
+            return CLOSED, cutoff, 0, -1, limit
         if n_corners == 0:
             # Both ends of a diagonal, as far out as the best multiple of the centre.
-            product, length = 0.0, 0.0
-            for i in range(n):
-                u = max(centre[i], 0.0)
-                product += u * y[i]
-                length += u * u
-            scale = max(product / length, MIN_WIDTH) if length > 0.0 else MIN_WIDTH
+            scale = max(product / middle, MIN_WIDTH) if middle > 0.0 else MIN_WIDTH
             n_corners = 2
             bits[0] = bits[1] = 0
             for k in range(q):
                 if k != axis:
                     bits[1] |= 1 << k
             theta[0] = theta[1] = 0.5 * scale
-        for e in range(n_corners):
-            make_corner(n_free, e, bits[e], cell, layout, free, corners)
-        for j in range(q):
-            b[j] = 0.0
-            for e in range(n_corners):
-                b[j] += theta[e] * corners.V[e, j]
-        limit, is_limit = known_limit, known_limit < np.inf
-        if not is_limit:
-            limit = GUIDING_SCALE * explained
-        tried_length = False
-        # No limit of the scale in this cell is below this.
-        length = 0.0
-        for i in range(n):
-            length += max(centre[i], 0.0) * centre[i]
-        hope = explained / math.sqrt(length) if length > 0.0 else np.inf
-        n_pieces = gather_pieces(samples, kind, b, limit, axis, sign, free, pieces)
-        is_placed = False
-        found_S = -np.inf
-        found_delta = 0.0
-        for pricing in range(MAX_PRICINGS):
-            if not is_placed:
-                place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners)
-                is_placed = True
-            steps, tilt, S = optimise(
-                n_corners, n_free, n_pieces, constant, cutoff, tol, free, pieces, corners, small
+        for is_last in (False, True):
+            is_limit = limit < np.inf
+            scales = (least, limit if is_limit else GUIDING_SCALE * explained, is_limit)
+            n_corners, best, found_S, found_price, S, regular = bound_scales(
+                samples, cell, kind, before, off, scales, False, n_corners, cutoff, best, work, small, counts
             )
-            found.counts[line, 0] += steps
-            s = sign * b[axis]
-            runs_away = pieces.nu[n_pieces - 1] > 0.0 and not is_limit
-            if not tried_length and cutoff > S and (runs_away or s > hope):
-                tried_length = True
-                length = least_length(samples, cell, free, small.direction)
-                if length * limit > explained or (not is_limit and length > 0.0):
-                    limit, is_limit = explained / length, True
-                    root = math.sqrt(SCALE_PENALTY)
-                    i = n_pieces - 1
-                    pieces.kinks[i] = pieces.outcomes[i] = root * limit
-                    if s > limit:
-                        for e in range(n_corners):
-                            theta[e] *= limit / s
-                    is_placed = False
-                    continue
-            if runs_away and not is_limit:
-                break
-            error = price(n_free, cell, layout, slope, free)
-            found.counts[line, 1] += 1
-            least = np.inf
-            for c in range(1 << layout.n_listed[0]):
-                least = min(least, layout.prices[c])
-            delta = max(0.0, error - least)
-            value = S
-            if delta > 0.0:
-                value = S - delta * limit if is_limit else -np.inf
-                if regular:
-                    for j in range(q):
-                        rho[j] = 0.0
-                    rho[axis] = 1.0
-                    solve_plus(L, q, rho)
-                    inverse = rho[axis] * (1.0 + INTERVAL_RTOL)
-                    value = max(value, S - delta * s - 0.25 * delta * delta * inverse)
-            best = max(best, value)
             if best >= cutoff:
-                return CLOSED, best, 0, -1
-            if S - delta * s > found_S:
-                found_S, found_delta = S - delta * s, delta
-                for j in range(q):
-                    at[j] = b[j]
-            is_poor = value < S - POOR_SHARE * (cutoff - S)
-            if cutoff > S and pricing >= (effort + POOR_EFFORT if is_poor else effort):
+                return CLOSED, best, 0, -1, limit
+            kept = 0
+            for e in range(n_corners):
+                if theta[e] > 0.0:
+                    bits[kept], theta[kept] = bits[e], theta[e]
+                    kept += 1
+            n_corners = kept
+            if is_last or cutoff <= S or n_corners == 0:
                 break
-            if delta == 0.0 or n_corners >= MAX_CORNERS:
+            # Once more for smaller scales, if the minimum is not among them.
+            s, smaller = sign * b[axis], limit
+            if s * math.sqrt(middle) > explained:
+                length = least_length(samples, cell, free, small.direction)
+                if length * smaller > explained:
+                    smaller = explained / length
+            begin = max(FAR_BEGIN * explained, least)
+            if smaller > FAR_END * explained and is_far_closed(
+                samples, cell, kind, before, off, begin, n_corners, cutoff, work, far, counts
+            ):
+                smaller = begin
+            if smaller <= least:
+                return CLOSED, cutoff, 0, -1, limit
+            if smaller >= limit:
                 break
-            n_before = n_corners
-            n_corners = add_corners(n_corners, n_free, cell, layout, 0.3 * tilt - 0.02 * delta, free, corners)
-            if n_corners == n_before:
+            limit = smaller
+            if limit > s:
                 break
-        kept = 0
-        for e in range(n_corners):
-            if theta[e] > 0.0:
-                bits[kept], theta[kept] = bits[e], theta[e]
-                kept += 1
-        n_corners = kept
         if found_S == -np.inf:
             n_corners = 0
             break
@@ -994,10 +1129,10 @@ def bound_cell(
         if regular:
             for j in range(q):
                 rho[j] = 0.0
-            rho[axis] = -found_delta * sign
+            rho[axis] = found_price * sign
             left = draw_in(samples, cell, kind, cutoff - found_S, small)
             if left < 0.0:
-                return CLOSED, cutoff, 0, -1
+                return CLOSED, cutoff, 0, -1, limit
         if left > NARROWED_SHARE:
             break
     state = GOOD if regular or spans_all(samples.Z, kind, small) else THIN
@@ -1007,17 +1142,18 @@ def bound_cell(
         if k != axis and width > MIN_WIDTH and width * (weights[k] + LEAST_WEIGHT) > widest:
             widest = width * (weights[k] + LEAST_WEIGHT)
             split = k
-    loss = 0.0
+    loss, u = 0.0, free.m
     for i in range(n):
-        u = 0.0
-        for j in range(q):
-            u += samples.Z[i, j] * b[j]
-        u = max(u, 0.0) - y[i]
-        loss += u * u
+        u[i] = 0.0
+    for j in range(q):
+        for i in range(n):
+            u[i] += samples.Zt[j, i] * b[j]
+    for i in range(n):
+        loss += (max(u[i], 0.0) - y[i]) ** 2
     found.losses[line] = loss
     for j in range(q):
         found.points[line, j] = b[j]
-    return state, best, n_corners, split
+    return state, best, n_corners, split, limit
 
 
 @inner
@@ -1042,13 +1178,14 @@ def expand(
     cells: Cells,
     nodes: Integers,
     others: Integers,
-    limits: tuple[float, float, float, int],
+    limits: tuple[float, float, float, float],
     faces: FaceBounds,
     layout: Layout,
     free: FreeWork,
     pieces: PieceWork,
     corners: CornerWork,
     small: SmallWork,
+    far: SmallWork,
     found: Found,
 ) -> None:
     """Split cells in two and bound both parts, which take the places `nodes` and `others`.
@@ -1057,13 +1194,14 @@ def expand(
     """
     samples, cells, faces, layout = Samples(*samples), Cells(*cells), FaceBounds(*faces), Layout(*layout)
     free, pieces, corners = FreeWork(*free), PieceWork(*pieces), CornerWork(*corners)
-    small, found = SmallWork(*small), Found(*found)
+    small, far, found = SmallWork(*small), SmallWork(*far), Found(*found)
+    work = CellWork(layout, free, pieces, corners)
     n, q = samples.Z.shape
     kind, seen, K, linear = np.empty(n, np.int8), np.empty(n, np.int8), np.empty((q, q)), np.empty(q)
     n_kept = cells.corners.shape[1]
     bits, theta = np.empty(n_kept, np.int64), np.empty(n_kept)
     low, high = np.empty((2, q)), np.empty((2, q))
-    cutoff, explained, limit, effort = limits
+    cutoff, explained, needed, limit = limits
     none = np.zeros(n, np.int8)
     for e in range(nodes.shape[0]):
         node = nodes[e]
@@ -1077,7 +1215,8 @@ def expand(
             for k in range(j + 1):
                 K[j, k] = samples.ridge[j, k]
         high[0, at] = low[1, at] = 0.5 * (low[0, at] + high[0, at])
-        squares = add_on(samples, seen, none, K, linear)
+        squares = add_on(samples, seen, none, False, K, linear)
+        known = min(cells.limit[node], limit)
         for a in range(n_corners):
             bits[a], theta[a] = cells.corners[node, a], cells.weights[node, a]
         for part in range(2):
@@ -1087,19 +1226,17 @@ def expand(
             for a in range(n_corners):
                 corners.bits[a], corners.theta[a] = bits[a], theta[a]
             cell = Cell(axis, sign, low[part], high[part])
-            state, bound, kept, split = bound_cell(
+            state, bound, kept, split, reached = bound_cell(
                 samples,
                 cell,
                 kind,
                 (seen, K, linear, squares),
                 n_corners,
-                (cutoff, explained, limit, parent, effort),
+                (cutoff, explained, needed, known, parent),
                 faces,
-                layout,
-                free,
-                pieces,
-                corners,
+                work,
                 small,
+                far,
                 found,
                 2 * e + part,
             )
@@ -1108,6 +1245,7 @@ def expand(
                 continue
             for j in range(q):
                 cells.low[place, j], cells.high[place, j] = low[part, j], high[part, j]
+            cells.limit[place] = reached
             pack(kind, cells.kinds[place])
             while kept > n_kept:
                 least = 0

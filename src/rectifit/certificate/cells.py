@@ -5,9 +5,9 @@ space is a sphere. It is covered by the 2q pyramids
 
     { b : sigma b_j = s >= 0,   low_k s <= b_k <= high_k s },      low = -1, high = 1 at first,
 
-in coordinates where all rows and the ridge together have the Gram matrix 1 and the incumbent lies on an
-axis. In such a cell u_i lies between r_i s and R_i s (interval arithmetic). A sample with r_i >= 0 is ON, one
-with R_i <= 0 is OFF and costs y_i^2. Let K = ridge + sum z z' and l = sum y z over ON.
+in coordinates where all rows and the ridge together have the Gram matrix 1, with axes for which rows are
+sparse. In such a cell u_i lies between r_i s and R_i s (interval arithmetic). A sample with r_i >= 0 is ON,
+one with R_i <= 0 is OFF and costs y_i^2. Let K = ridge + sum z z' and l = sum y z over ON.
 
 Common corner weights. Every b of the cell is a combination sum theta_j v_j of its corners at s = 1 with
 weights theta >= 0, the same for all samples, so max(0, u_i) <= sum_j theta_j max(0, z_i'v_j). As a bound that
@@ -30,7 +30,15 @@ The scale. If there is a better b there is one that is the minimum along its ray
 
 so |u_+|^2 <= |y|^2 - (any lower bound of the loss) = R^2, and s |(Zd)_+| <= R. Where no direction with
 |(Zd)_+| <= eps is better (scale.py), s <= R / eps in all cells; s |(Zd)_+| <= R also bounds the scale of one
-cell by itself. Kinds and edges of cells hold for minima along their ray.
+cell by itself. If the minimum is better than a cutoff c, |u_+|^2 + b'ridge b >= |y|^2 - c bounds it from
+below. Kinds, edges and scales of cells hold for minima along their ray.
+
+All larger scales. For y, h > 0, mu <= y^2 / h and u at the scale s0, the loss at all scales from s0 on is
+
+    (max(0, t u) - y)^2 >= (u - y)_+^2 - mu max(u, -h)       for t >= 1,
+
+and what samples that are ON with y > 0 cost is at least (u - y)_+^2; nothing else falls with the scale. That
+is a relaxation of the same form, with max(z'v, -h / s0) for max(0, z'v). Where it reaches the cutoff, s < s0.
 
 Faces. Where the samples that are not OFF span less than the whole space, splitting does not help: the rest is
 a problem of less dimension (see `Faces`).
@@ -88,8 +96,9 @@ GROWTH = 2
 QUEUE_BYTES = 100
 # Keeps a quotient finite.
 MIN_GAP = 1e-300
-# Pricings of a cell that stays open, beyond the first.
-EFFORT = 0
+# Steps towards good axes, and a length below which rows count as zero.
+AXES_STEPS = 100
+MIN_ROW = 1e-12
 # Points of a round that are offered as solutions.
 MAX_OFFERS = 2
 # Prices of corners that take as long as a look at all samples.
@@ -138,12 +147,11 @@ class CellPool:
 
 
 class CellSearch(Tree):
-    """Best-first search for losses below a cutoff, over all coefficients; `along` lies on the first axis.
+    """Best-first search for losses below a cutoff, over all coefficients.
 
     Parameters
     ----------
     samples : Samples
-    along : coefficients on the first axis, not all zero if they are to say anything
     control : Control
     kind : Kinds, optional
         What is known of all better solutions.
@@ -160,7 +168,6 @@ class CellSearch(Tree):
     def __init__(
         self,
         samples: Samples,
-        along: Vector,
         control: Control,
         *,
         kind: Kinds | None = None,
@@ -172,7 +179,7 @@ class CellSearch(Tree):
         super().__init__(control, proved)
         self.least_found = np.inf
         self._first_bound = proved
-        self._turn = _first_axis_along(along)
+        self._turn = _choose_axes(samples)
         ridge = self._turn.T @ samples.ridge @ self._turn
         self.samples = Samples.from_rows(samples.Z @ self._turn, samples.y, ridge)
         self._first_kind = first_kinds(samples.y) if kind is None else kind
@@ -229,6 +236,11 @@ class CellSearch(Tree):
         """The largest |u_+| of a better ray minimum."""
         return math.sqrt(max(self._squares - self._proved, 0.0)) * (1.0 + SUM_TOL)
 
+    @property
+    def _needed(self) -> float:
+        """The least |u_+| of a better ray minimum, with the ridge."""
+        return math.sqrt(max(self._squares - self.cutoff, 0.0)) * (1.0 - SUM_TOL)
+
     def least_mean(self, mean: Vector) -> float:
         """A lower bound of mean'b over better ray minima, for the mean with the weights of `scale.centre`."""
         return self.scale.least_mean(self._turn.T @ mean, self._explained)
@@ -260,7 +272,7 @@ class CellSearch(Tree):
         q = self.samples.Z.shape[1]
         found, explained = Found.empty(lines.size, q), self._explained
         limit = explained / self.scale.proved if self.scale.proved > 0.0 else np.inf
-        limits = (self.cutoff, explained, limit, EFFORT)
+        limits = (self.cutoff, explained, self._needed, limit)
         # Those at the beginning of the round, for the search for a scale may add some in the meantime.
         faces = self.face_bounds()
         size = -(-lines.size // (1 if mapped is map else PARTS_PER_THREAD * self.control.n_threads))
@@ -299,7 +311,7 @@ class CellSearch(Tree):
                 cells.low[line], cells.high[line] = -1.0, 1.0
                 cells.low[line, axis] = cells.high[line, axis] = sign
                 cells.axis[line], cells.sign[line], cells.split[line] = axis, sign, int(np.argmax(others))
-                cells.n_corners[line], cells.bound[line] = 0, self._proved
+                cells.n_corners[line], cells.bound[line], cells.limit[line] = 0, self._proved, np.inf
                 cells.kinds[line] = pack_kinds(self._first_kind)
                 heapq.heappush(self._queue, (self._proved, int(line)))
 
@@ -318,7 +330,7 @@ class CellSearch(Tree):
         self,
         lines: Index,
         others: Index,
-        limits: tuple[float, float, float, int],
+        limits: tuple[float, float, float, float],
         faces: FaceBounds,
         found: Found,
     ) -> None:
@@ -405,14 +417,14 @@ class Face:
         # Outside of the flat, all other samples fall in this direction, if there is one.
         rest = samples.Z[~inside] - (samples.Z[~inside] @ basis) @ basis.T
         self._falling = falling_direction(rest)
-        along, self._least = _follow(inner)
+        start, self._least = _follow(inner)
         self._proved = -np.inf
         # The search asks for its cutoff when it is made.
         self._search: CellSearch | None = None
         memory = faces.memory_limit // FACE_MEMORY
-        self._search = CellSearch(inner, along, control, memory_limit=memory, faces=faces, members=inside)
+        self._search = CellSearch(inner, control, memory_limit=memory, faces=faces, members=inside)
         if self._least < control.promising():
-            control.offer(along)
+            control.offer(start)
 
     @property
     def search(self) -> CellSearch:
@@ -525,11 +537,26 @@ def _follow(samples: Samples) -> tuple[Vector, float]:
     return best, least
 
 
-def _first_axis_along(b: Vector) -> Matrix:
-    """An orthogonal matrix whose first column has the direction of b."""
-    q, length = b.size, float(np.linalg.norm(b))
-    if length == 0.0:
-        return np.eye(q)
-    v = b / length
-    v = v + np.eye(q)[0] * (1.0 if v[0] >= 0.0 else -1.0)
-    return np.asarray(np.eye(q) - 2.0 * np.outer(v, v) / float(v @ v))
+def _choose_axes(samples: Samples) -> Matrix:
+    """An orthogonal matrix whose columns are good axes for cells.
+
+    The first is the direction in which all u fall on average, in the middle of those in which few samples are
+    on. The others make rows as sparse as they can be, those of large outcomes above all, for u varies over a
+    cell by the sum of |z_k| times half-widths: fixed-point steps towards the largest sum of fourth powers.
+    """
+    Z, y = samples.Z, np.maximum(samples.y, 0.0)
+    q = Z.shape[1]
+    mean = -Z.sum(axis=0)
+    basis = np.linalg.qr(np.column_stack([mean, np.eye(q)]))[0]
+    basis[:, 0] *= 1.0 if float(basis[:, 0] @ mean) >= 0.0 else -1.0
+    rest = Z @ basis[:, 1:]
+    length = np.maximum(np.linalg.norm(rest, axis=1), MIN_ROW)
+    turn = np.linalg.eigh((rest.T * (y / length)) @ rest)[1]
+    weight, best, least = (y / length**3)[:, None], turn, np.inf
+    for _ in range(AXES_STEPS):
+        spread = float(y @ np.abs(rest @ turn).sum(axis=1))
+        if spread < least:
+            best, least = turn, spread
+        left, _, right = np.linalg.svd(rest.T @ (weight * (rest @ turn) ** 3))
+        turn = left @ right
+    return np.column_stack([basis[:, 0], basis[:, 1:] @ best])

@@ -101,8 +101,7 @@ class Driver:
             lambda: self.incumbent.promising,
             n_threads,
         )
-        along = self.reduced.from_coefficients(best.beta, best.intercept)
-        self.search = Search(self.reduced.samples, along, control, self._reach(), memory_limit, budget)
+        self.search = Search(self.reduced.samples, control, self._reach(), memory_limit, budget)
 
     @property
     def best(self) -> RowPoint:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import ndtr
 
 from rectifit._typing import Integers, Mask, Matrix, Vector
 
@@ -31,6 +33,7 @@ __all__ = [
     "BitSets",
     "Cell",
     "CellRoom",
+    "CellWork",
     "Cells",
     "CornerWork",
     "FaceBounds",
@@ -254,11 +257,13 @@ class Cells(NamedTuple):
     """Cells, one per line of each array.
 
     kinds are packed, two bits a sample; corners are the signs of those that the relaxation used, and weights
-    theirs; split is the coordinate to split next, -1 if the cell is too narrow.
+    theirs; no better ray minimum has a scale above `limit`; split is the coordinate to split next, -1 if the
+    cell is too narrow.
     """
 
     low: Matrix
     high: Matrix
+    limit: Vector
     kinds: Annotated[npt.NDArray[np.uint8], 2]
     corners: Annotated[npt.NDArray[np.int32], 2]
     weights: Annotated[npt.NDArray[np.float32], 2]
@@ -276,6 +281,7 @@ class Cells(NamedTuple):
         return cls(
             np.empty((size, n_columns)),
             np.empty((size, n_columns)),
+            np.empty(size),
             np.empty((size, (n_samples + 3) // 4), np.uint8),
             np.empty((size, KEPT_CORNERS), np.int32),
             np.empty((size, KEPT_CORNERS), np.float32),
@@ -318,6 +324,25 @@ class FaceBounds(NamedTuple):
         return FaceBounds(np.vstack([self.outside, outside]), np.append(self.bound, bound))
 
 
+# Means of u below 0, in units of its spread, for which hinges are tabulated: so many per unit, up to this.
+HINGES_PER_UNIT = 16
+MAX_HINGE_MEAN = 8
+
+
+@cache
+def normal_hinges() -> Vector:
+    """Where the best hinge begins below 0 for all large scales, if u has a normal distribution over a cell.
+
+    In units of its spread, for means -a of u: the h with the largest -E max(u, -h) / h (see cells.py).
+    """
+    a = np.arange(MAX_HINGE_MEAN * HINGES_PER_UNIT + 1)[:, None] / HINGES_PER_UNIT
+    begin = np.geomspace(0.02, 10.0, 80)
+    x = begin - a
+    mean_above = np.exp(-0.5 * x * x) / np.sqrt(2.0 * np.pi) + x * ndtr(x) - begin
+    best = np.argmax(-mean_above / begin, axis=1)
+    return np.where(mean_above[np.arange(a.size), best] < 0.0, begin[best], 0.0)
+
+
 class Layout(NamedTuple):
     """Which coordinates of a cell are enumerated, and the prices of their corners.
 
@@ -334,6 +359,8 @@ class Layout(NamedTuple):
     first: Matrix
     second: Matrix
     product: Vector
+    lowest: Vector
+    hinges: Vector
 
     @classmethod
     def of(cls, n_columns: int) -> Layout:
@@ -353,6 +380,8 @@ class Layout(NamedTuple):
             first,
             second,
             np.empty(BLOCK),
+            np.empty(BLOCK),
+            normal_hinges(),
         )
 
 
@@ -373,13 +402,17 @@ class FreeWork(NamedTuple):
     mu: Vector
     step: Vector
     below: Mask
+    floor: Vector
+    cap: Vector
+    none: Kinds
 
     @classmethod
     def empty(cls, n_samples: int, n_columns: int) -> FreeWork:
         """For so many samples and coefficients."""
-        centre, radius, y, rest, m, mu, step = np.empty((7, n_samples))
+        centre, radius, y, rest, m, mu, step, floor, cap = np.empty((9, n_samples))
         chosen, below = np.empty(n_samples, np.int64), np.empty(n_samples, np.bool_)
-        return cls(centre, radius, chosen, np.empty((n_columns, n_samples)), y, rest, m, mu, step, below)
+        Z, none = np.empty((n_columns, n_samples)), np.zeros(n_samples, np.int8)
+        return cls(centre, radius, chosen, Z, y, rest, m, mu, step, below, floor, cap, none)
 
 
 class PieceWork(NamedTuple):
@@ -395,8 +428,8 @@ class PieceWork(NamedTuple):
 
     @classmethod
     def empty(cls, n_samples: int, n_columns: int) -> PieceWork:
-        """One per sample, and one for the scale."""
-        size = n_samples + 1
+        """One per sample, and one for each end of the scale."""
+        size = n_samples + 2
         u, du, nu, kinks, outcomes = np.empty((5, size))
         return cls(np.empty((n_columns, size)), u, du, nu, kinks, outcomes, np.empty(size, np.int8))
 
@@ -417,15 +450,18 @@ class CornerWork(NamedTuple):
     prices: Vector
     moving: Integers
     bits: Integers
+    kept_theta: Vector
+    kept_bits: Integers
 
     @classmethod
     def empty(cls, n_samples: int, n_columns: int) -> CornerWork:
         """For so many samples and coefficients."""
         V, VG = np.empty((2, MAX_CORNERS, n_columns))
         P, M = np.empty((2, MAX_CORNERS, MAX_CORNERS))
-        theta, change, prices = np.empty((3, MAX_CORNERS))
-        moving, bits = np.empty((2, MAX_CORNERS), np.int64)
-        return cls(V, np.empty((MAX_CORNERS, n_samples)), VG, P, M, theta, change, prices, moving, bits)
+        theta, change, prices, kept = np.empty((4, MAX_CORNERS))
+        moving, bits, kept_bits = np.empty((3, MAX_CORNERS), np.int64)
+        H = np.empty((MAX_CORNERS, n_samples))
+        return cls(V, H, VG, P, M, theta, change, prices, moving, bits, kept, kept_bits)
 
 
 class SmallWork(NamedTuple):
@@ -459,17 +495,27 @@ class SmallWork(NamedTuple):
         return cls(*np.zeros((4, n_columns, n_columns)), *np.zeros((8, n_columns)))
 
 
-CellRoom = tuple[Layout, FreeWork, PieceWork, CornerWork, SmallWork]
+class CellWork(NamedTuple):
+    """What belongs to the relaxation of one cell, but for small matrices."""
+
+    layout: Layout
+    free: FreeWork
+    pieces: PieceWork
+    corners: CornerWork
+
+
+CellRoom = tuple[Layout, FreeWork, PieceWork, CornerWork, SmallWork, SmallWork]
 
 
 def make_room(n_samples: int, n_columns: int) -> CellRoom:
-    """Room for the relaxation of one cell; one per thread."""
+    """Room for the relaxation of one cell, and for that of all larger scales; one per thread."""
     n, q = n_samples, n_columns
     return (
         Layout.of(q),
         FreeWork.empty(n, q),
         PieceWork.empty(n, q),
         CornerWork.empty(n, q),
+        SmallWork.empty(q),
         SmallWork.empty(q),
     )
 

@@ -43,12 +43,12 @@ PIECE_SHARE = 0.5
 # this, as a share of the work of the other.
 LEAST_SHARE = 0.1
 # Work on cells that is left, as a multiple of what is done, where a share r of the gap is left:
-# r / (END - r) + RATE r. Fitted to searches on eleven kinds of data: 13 at first, 1.3 half way, then 0.2.
+# RATE r / (END - r). Fitted to searches on many kinds of data: 3 at first, 0.2 half way.
 CELL_END = 1.08
-CELL_RATE = 0.8
+CELL_RATE = 0.25
 # Cells that are expected before anything is known, and their growth with each coefficient.
-CELLS_EXPECTED = 0.4
-CELLS_GROWTH = 3.0
+CELLS_EXPECTED = 0.2
+CELLS_GROWTH = 2.7
 # The same for a far region, of which nothing is known before it is searched.
 FAR_WORK = 2.0
 # Work on the scale between two looks at what it says of the far region, in samples.
@@ -92,21 +92,18 @@ class Part:
         if self.search.n_nodes == 0:
             return np.inf
         n_nodes, left = self.search.n_nodes, self.search.gap_left
-        left = left / (CELL_END - left) + CELL_RATE * left
         at_first = CELLS_EXPECTED * CELLS_GROWTH ** self.search.samples.Z.shape[1]
-        if n_nodes < at_first:
-            left = min(left, at_first / n_nodes)
         # Each cell that is open has to be expanded.
-        return self.search.work * max(left, self.search.n_open / n_nodes)
+        nodes = max(at_first - n_nodes, self.search.n_open)
+        return float(self.search.work * max(CELL_RATE * left / (CELL_END - left), nodes / n_nodes))
 
 
 class Search:
-    """Search for losses below a cutoff; `along` are coefficients that are good already.
+    """Search for losses below a cutoff.
 
     Parameters
     ----------
     samples : Samples
-    along : Vector
     control : Control
     reach : Vector, optional
         The largest |u| of every sample that is looked at. Coefficients are then not free to grow, so that
@@ -120,13 +117,12 @@ class Search:
     def __init__(
         self,
         samples: Samples,
-        along: Vector,
         control: Control,
         reach: Vector | None = None,
         memory_limit: int = MEMORY_LIMIT,
         budget: float = np.inf,
     ) -> None:
-        self._samples, self._along, self._control, self._reach = samples, along, control, reach
+        self._samples, self._control, self._reach = samples, control, reach
         self._memory_limit, self._budget = memory_limit, budget
         signs = SignSearch(samples, control, reach, HALF * memory_limit, budget)
         self._signs = Part(signs)
@@ -167,7 +163,6 @@ class Search:
             memory = int(HALF * self._memory_limit)
             cells = CellSearch(
                 self._samples,
-                self._along,
                 self._control,
                 kind=root.kind,
                 proved=root.lower_bound,
@@ -224,7 +219,10 @@ class Search:
             return cells, first_piece
         preferred, other = sorted([signs, cells], key=Part.expected)
         share = max((preferred.expected() / max(other.expected(), 1.0)) ** 2, LEAST_SHARE)
-        part = preferred if other.work + other.node_work >= share * preferred.work else other
+        is_due = (
+            other.work + other.node_work < share * preferred.work and other.node_work < preferred.expected()
+        )
+        part = other if is_due else preferred
         is_first = signs.search.n_first_left > 0 and signs.search.n_open == signs.search.n_first_left
         if is_first and preferred is signs:
             # Slabs are worth their while as long as each is closed as it is; the first holds the incumbent.
