@@ -11,13 +11,14 @@ from rectifit import Problem, certify, solve
 from rectifit.certificate import cells as cells_module
 from rectifit.certificate.best_first import Control, first_kinds
 from rectifit.certificate.cell_kernel import CLOSED, FAR_BEGIN, THIN, expand
-from rectifit.certificate.cells import FACE_MARGIN, CellPool, CellSearch, Face, Faces
+from rectifit.certificate.cells import FACE_MARGIN, CellPool, CellSearch, Face, Faces, _choose_axes
 from rectifit.certificate.flats import falling_direction
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.proof import MEMORY_LIMIT
 from rectifit.certificate.records import (
     CONVEX,
     FREE,
+    HINGES_PER_UNIT,
     OFF,
     ON,
     Cells,
@@ -25,6 +26,7 @@ from rectifit.certificate.records import (
     Found,
     Samples,
     make_room,
+    normal_hinges,
     pack_kinds,
     unpack_kinds,
 )
@@ -876,6 +878,37 @@ def low_signal(n, q, seed):
     y = X @ np.full(q - 1, 0.5) + 0.3 + draw.normal(size=n)
     reduced = reduce_rows(Problem.from_data(X, y))
     return reduced.samples, reduced.value(solve(X, y).objective)
+
+
+@pytest.mark.parametrize(("name", "q"), [("no_intercept", 1), ("gaussian", 2), ("ridge", 3), ("dummies", 8)])
+def test_axes_are_orthogonal_and_the_first_falls(name, q):
+    samples = make_samples(name, 60, q, 0)
+    axes = _choose_axes(samples)
+    assert np.allclose(axes.T @ axes, np.eye(q))
+    mean = samples.Z.sum(axis=0)
+    assert np.allclose(axes[:, 0], -mean / np.linalg.norm(mean))
+
+
+def test_axes_make_rows_sparse_where_that_is_possible():
+    """Rows along q directions that are orthogonal to each other are found, however they are turned."""
+    draw = np.random.default_rng(0)
+    rows = np.repeat(np.eye(5), 40, axis=0) * draw.normal(size=(200, 1))
+    # What they have in common is the first axis.
+    rows = np.column_stack([np.full(200, -3.0), rows - rows.mean(axis=0)])
+    turn = np.linalg.qr(draw.normal(size=(6, 6)))[0]
+    samples = Samples.from_rows(rows @ turn, draw.exponential(size=200), np.zeros((6, 6)))
+    found = np.sort(np.abs(samples.Z @ _choose_axes(samples))[:, 1:], axis=1)
+    assert (found[:, :-1] < 0.3).all()
+    assert np.allclose(found[:, -1], np.abs(rows[:, 1:]).max(axis=1), atol=0.3)
+
+
+def test_hinges_are_the_best_for_a_normal_variable():
+    draw, hinges = np.random.default_rng(0).normal(size=200_000), normal_hinges()
+    assert hinges[0] == 0.0
+    for mean in (0.5, 1.0, 3.0):
+        tried = np.append(np.geomspace(0.05, 5.0, 40), hinges[int(mean * HINGES_PER_UNIT)])
+        gains = [-np.maximum(draw - mean, -h).mean() / h for h in tried]
+        assert gains[-1] >= max(gains) - 0.01
 
 
 def test_kinds_are_packed_and_unpacked():

@@ -26,7 +26,7 @@ from rectifit.tolerances import SUM_TOL
 __all__ = ["ROUND_NODES", "BestFirst", "Control", "Node", "Tree", "first_kinds"]
 
 # Nodes that are expanded in a round, on however many threads.
-ROUND_NODES = 4
+ROUND_NODES = 6
 
 
 @dataclass(slots=True)

@@ -96,19 +96,17 @@ GROWTH = 2
 QUEUE_BYTES = 100
 # Keeps a quotient finite.
 MIN_GAP = 1e-300
-# Steps towards good axes, and a length below which rows count as zero.
+# Steps towards good axes, a change of these that ends them, and a length below which rows count as zero.
 AXES_STEPS = 100
+AXES_TOL = 1e-3
 MIN_ROW = 1e-12
 # Points of a round that are offered as solutions.
 MAX_OFFERS = 2
 # Prices of corners that take as long as a look at all samples.
 CORNERS_PER_LOOK = 200
-# Work on the scale, in samples: this much at first, then so large a share of that on cells, and a smaller one
-# after so many looks at all samples, for it is done by one thread.
-FIRST_SCALE_WORK = 1 << 21
-SCALE_SHARE = 0.5
-EARLY_WORK = 100_000
-LATE_SHARE = 0.1
+# Work on the scale, in samples: this much at first, then so large a share of that on cells.
+FIRST_SCALE_WORK = 1 << 20
+SCALE_SHARE = 0.1
 # Cells that the search in a face may take at first, and later as a share of those of the search around it.
 MIN_FACE_CELLS = 2000
 FACE_SHARE = 0.5
@@ -294,9 +292,8 @@ class CellSearch(Tree):
     def advance_scale(self, mapped: Callable[..., Iterator[Any]] = map) -> None:
         """Go on with the scale, by a share of all other work."""
         self._mapped = mapped
-        work, n = self.work + self.also_for, self.samples.y.size
-        late = max(work - EARLY_WORK, 0)
-        due = int(n * (SCALE_SHARE * (work - late) + LATE_SHARE * late)) + FIRST_SCALE_WORK - self.scale.work
+        work = (self.work + self.also_for) * self.samples.y.size
+        due = int(SCALE_SHARE * work) + FIRST_SCALE_WORK - self.scale.work
         if due > 0:
             self.scale.advance(due)
 
@@ -558,5 +555,7 @@ def _choose_axes(samples: Samples) -> Matrix:
         if spread < least:
             best, least = turn, spread
         left, _, right = np.linalg.svd(rest.T @ (weight * (rest @ turn) ** 3))
-        turn = left @ right
+        before, turn = turn, left @ right
+        if np.abs(turn - before).max(initial=0.0) < AXES_TOL:
+            break
     return np.column_stack([basis[:, 0], basis[:, 1:] @ best])
