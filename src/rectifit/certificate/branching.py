@@ -426,6 +426,13 @@ class SignSearch(BestFirst[Signs]):
         return True
 
     def _expand(self, node: Signs) -> list[Signs]:
+        parts = self._parts_of(node)
+        # There are many nodes in a round, and what belongs to the last minimisation is large.
+        node.start = Start(node.start.b)
+        return parts
+
+    def _parts_of(self, node: Signs) -> list[Signs]:
+        """Tighten a node, and split it where that does not close it."""
         if node.is_new and node.region is self.region:
             return self._split_root(node)
         if self.has_slabs and self._is_cut_off(node):
