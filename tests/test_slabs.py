@@ -148,6 +148,24 @@ def holds(search, node, b):
     return bool(inside and np.all(u[on] >= -slack[on]) and np.all(u[off] <= slack[off]))
 
 
+def test_nodes_keep_only_what_is_small():
+    """All nodes of a round exist at once, and a relaxation is many times as large as a node."""
+    reduced = reduce_rows(solve(*high_signal(0)).problem)
+    search = slab_search(reduced, 0.6 * float(reduced.y @ reduced.y))
+    expand, kept = search._expand, []
+
+    def watched(node):
+        parts = expand(node)
+        kept.extend([node, *parts])
+        return parts
+
+    search._expand = watched
+    while search.n_nodes < 30 and not search.is_done:
+        search.advance()
+    assert len(kept) > 20
+    assert all(node.start.warm is None and node.start.owner is None for node in kept)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_every_better_point_stays_in_a_node(seed):
     X, y = high_signal(seed)
