@@ -192,9 +192,9 @@ class SignSearch(BestFirst[Signs]):
         """Expand the nodes of one round; first slabs one by one, with their tilts on all threads."""
         is_first = self.n_first_left > 0
         self._mapped = mapped if is_first else map
-        super().advance(
-            map if is_first else mapped, 1 if is_first else max(most, self.n_open // OPEN_PER_NODE)
-        )
+        # Where the memory is full, a round adds its size for each level of the tree.
+        size = most if self._stack else max(most, self.n_open // OPEN_PER_NODE)
+        super().advance(map if is_first else mapped, 1 if is_first else size)
 
     @property
     def n_first_left(self) -> int:
