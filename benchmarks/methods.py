@@ -12,9 +12,10 @@ from statistics import median
 
 import numpy as np
 from common import REFERENCE, console, table_of, timed
-from real import FAIR, MROZ, Data, load
+from instances import gaussian
+from real import FAIR, LARGE_SETS, MROZ, SETS, Data, load
 from threadpoolctl import threadpool_limits
-from trainers import TRAINERS, Trained, in_standard_units
+from trainers import TRAINERS, Trained, in_standard_units, least_squares_from, random_start
 
 from rectifit import Problem, solve
 from rectifit.datasets import make_relu
@@ -81,6 +82,62 @@ def chain() -> None:
     console.print(table)
 
 
+def start_data(quick: bool) -> Iterator[tuple[str, Data]]:
+    for chosen in (MROZ, FAIR, *SETS, *LARGE_SETS):
+        if not quick or chosen is MROZ:
+            yield chosen.name, load(chosen)
+    for p, n in [(5, 100), (10, 200), (20, 400)]:
+        if not quick or p == 5:
+            rng = np.random.default_rng(100)
+            yield f"noise p={p}, n={n}", (rng.standard_normal((n, p)), rng.normal(0.5, 1.0, n))
+    for p, n in [(10, 500), (20, 500), (50, 1000)]:
+        if not quick or p == 10:
+            yield f"Gaussian p={p}, n={n}, sigma=0.3", gaussian(n, p, 0.3, 100)
+
+
+def in_starts(quick: bool) -> None:
+    """`auto` in units of one random start of `least_squares` with the analytic Jacobian."""
+    table = table_of(
+        "auto against one start of scipy's least_squares, CPU time, with intercept",
+        *(
+            "data",
+            "auto ms",
+            "sorting+iterative ms",
+            "one start ms",
+            "starts at the best",
+            "in starts",
+            "target",
+        ),
+    )
+    for name, (X, y) in start_data(quick):
+        A, b = in_standard_units(X, y)
+        solution = solve(X, y)
+        auto = cpu_time(lambda X=X, y=y: solve(X, y), 5)
+        chain = cpu_time(lambda X=X, y=y: solve(X, y, "sorting+iterative"), 5)
+        rng, times, hits = np.random.default_rng(0), [], 0
+        for _ in range(10):
+            start = random_start(A, rng)
+            began = time.process_time()
+            with np.errstate(all="ignore"):
+                trained = least_squares_from(A, b, start, lambda c, A=A: A * (A @ c > 0.0)[:, None])
+            times.append(time.process_time() - began)
+            hits += trained.objective * float(y @ y) <= solution.objective * (1.0 + 1e-6)
+        one = median(times)
+        row = [f"{1e3 * auto:.1f}", f"{1e3 * chain:.1f}", f"{1e3 * one:.1f}", f"{hits} of 10"]
+        table.add_row(name, *row, f"{auto / one:.1f}", "<= 10")
+    console.print(table)
+
+
+def cpu_time(work: Callable[[], object], repeat: int) -> float:
+    """Median CPU time."""
+    times = []
+    for _ in range(repeat):
+        began = time.process_time()
+        work()
+        times.append(time.process_time() - began)
+    return median(times)
+
+
 def data_sets(quick: bool) -> Iterator[tuple[str, Data]]:
     for n, p, noise in [(200, 10, 0.5), (400, 20, 0.32), (1000, 50, 0.1)]:
         if not quick or n == 200:
@@ -143,4 +200,5 @@ def run(quick: bool) -> None:
     with threadpool_limits(1):
         enumeration(quick)
         chain()
+        in_starts(quick)
         trainers(quick)

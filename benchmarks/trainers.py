@@ -29,17 +29,21 @@ def objective(A: np.ndarray, y: np.ndarray, b: np.ndarray) -> float:
     return float(r @ r)
 
 
-def least_squares_starts(A: np.ndarray, y: np.ndarray) -> Trained:
+def random_start(A: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return rng.standard_normal(A.shape[1]) / np.sqrt(len(A))
+
+
+def least_squares_from(A: np.ndarray, y: np.ndarray, start: np.ndarray, jac: str | Callable) -> Trained:
     from scipy.optimize import least_squares
 
+    b = least_squares(lambda b: np.maximum(A @ b, 0.0) - y, start, jac=jac).x
+    return Trained(b, objective(A, y, b))
+
+
+def least_squares_starts(A: np.ndarray, y: np.ndarray) -> Trained:
     rng = np.random.default_rng(0)
-    scale = np.sqrt(len(y)) ** -1
-    best = None
-    for _ in range(N_STARTS):
-        b = least_squares(lambda b: np.maximum(A @ b, 0.0) - y, scale * rng.standard_normal(A.shape[1])).x
-        found = Trained(b, objective(A, y, b))
-        best = found if best is None or found.objective < best.objective else best
-    return best
+    found = [least_squares_from(A, y, random_start(A, rng), "2-point") for _ in range(N_STARTS)]
+    return min(found, key=lambda trained: trained.objective)
 
 
 def torch_neuron(A: np.ndarray, y: np.ndarray, make_optimiser: Callable, steps: int) -> Trained:

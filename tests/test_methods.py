@@ -8,7 +8,9 @@ from brute import least_objective, random_problem
 from sklearn.exceptions import ConvergenceWarning
 
 from rectifit import Problem, ReLURegressor, solve
+from rectifit.certificate.proof import TARGET_GAP
 from rectifit.datasets import make_relu
+from rectifit.methods.auto import Known
 from rectifit.methods.gd import MAX_BACKTRACKS
 from rectifit.methods.stages import STAGES
 from rectifit.solution import Stop
@@ -108,6 +110,72 @@ def test_auto_finds_the_least_objective_of_small_problems(seed):
     solution = solve(**arguments_of(problem))
     slack = 1e-8 * problem.null_objective
     assert solution.objective == pytest.approx(least_objective(problem), abs=slack)
+
+
+def test_auto_ends_once_the_starts_agree():
+    """One minimum and a few hundred samples: the first starts say all there is to say."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 3))
+    y = np.maximum(X @ [1.0, -0.5, 0.5] + 0.5, 0.0) + 0.7 * rng.standard_normal(400)
+    solution = solve(X, y, random_state=0)
+    assert solution.stopped == Stop.SETTLED
+    assert solution.n_surrogates < 100
+    assert {solve(X, y, random_state=seed).objective for seed in range(5)} == {solution.objective}
+
+
+def test_auto_goes_on_while_starts_find_other_minima():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 20)), rng.normal(0.5, 1.0, 300)
+    solution = solve(X, y, random_state=0)
+    assert solution.stopped == Stop.PATIENCE
+    assert solution.n_surrogates > 200
+
+
+def test_auto_ends_once_the_gap_is_closed():
+    X, y = data(n=200, p=10, noise=0.05)
+    solution = solve(X, y, fit_intercept=False)
+    assert solution.stopped == Stop.TARGET
+    assert solution.certificate.is_within(TARGET_GAP)
+    # Ten splits, the best of which is followed.
+    assert solution.n_surrogates < 20
+
+
+def test_minima_are_told_apart_by_where_paths_end():
+    """Three paths: the second joins the first, the third ends elsewhere, higher by one part in a thousand."""
+    known = Known(None, 10, 1e-8)
+    basins = known._basins
+    first, second, third = known._numbers = [basins.begin() for _ in range(3)]
+    assert basins.enter(first, b"a")
+    assert basins.enter(second, b"b")
+    assert basins.enter(third, b"c")
+    for path, objective in ((first, 2.0), (second, 3.0), (third, 1.001)):
+        basins.lower(path, objective)
+    assert basins.enter(first, b"d")
+    assert not basins.enter(second, b"d")
+    basins.lower(first, 1.0)
+    assert [basins.end_of(path) for path in (first, second, third)] == [1.0, 1.0, 1.001]
+    # Two paths that go on as each other have the lower end of both.
+    fourth, fifth = basins.begin(), basins.begin()
+    for path, key, objective in ((fourth, b"e", 5.0), (fifth, b"f", 4.0)):
+        assert basins.enter(path, key)
+        basins.lower(path, objective)
+    assert not basins.enter(fourth, b"f")
+    assert not basins.enter(fifth, b"e")
+    assert basins.end_of(fourth) == basins.end_of(fifth) == 4.0
+    # Where active sets cannot be told apart, each is new.
+    assert basins.enter(first, None)
+    assert basins.enter(second, None)
+
+
+@pytest.mark.parametrize(("n_minima", "n_starts"), [(1, 15), (2, 25), (3, 36)])
+def test_so_many_starts_settle_so_many_minima(n_minima, n_starts):
+    """w (w + 1) <= 0.01 n (n - 1) for the first time."""
+    known = Known(None, 10, 1e-8)
+    for start in range(n_starts):
+        path = known._basins.begin()
+        known._numbers.append(path)
+        known._basins.lower(path, 1.0 + start % n_minima + 1e-9 * start)
+        assert known.is_settled() == (start == n_starts - 1)
 
 
 def test_chains_start_from_the_stage_before():

@@ -39,6 +39,7 @@ class Stop(StrEnum):
     MAX_ITER = "max_iter steps were made"
     STARTS = "every start was followed to its end"
     OPTIMAL = "the lower bound was reached"
+    SETTLED = "nearly all starts ended in solutions that were known"
     PATIENCE = "no better solution was found for a while"
     TARGET = "the target gap was reached"
     TIME_LIMIT = "the time limit was reached"
@@ -172,7 +173,11 @@ class Certificate:
     @property
     def is_closed(self) -> bool:
         """Whether the gap is at most the target gap, or zero up to rounding."""
-        return self.gap <= (self.target_gap or 0.0) * (1.0 + TARGET_SLACK)
+        return self.is_within(self.target_gap or 0.0)
+
+    def is_within(self, gap: float) -> bool:
+        """Whether the gap is at most so large, up to rounding."""
+        return self.gap <= gap * (1.0 + TARGET_SLACK)
 
 
 @dataclass(frozen=True, eq=False)

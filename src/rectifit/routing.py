@@ -58,19 +58,20 @@ MANY_ROWS_PER_COLUMN = 3_000
 PASS_STAGES = ("sorting", "iterative", "auto")
 LARGE_ENTRIES = 12_000_000
 
-# "auto": entries of X in the starts of one generation, and the largest number of starts.
-GENERATION_ENTRIES = 2_000_000
-MAX_GENERATION = 32
-MAX_GENERATIONS = 20
-# "auto" with LARGE_ENTRIES or more: starts from sorting, random ones, and generations.
+# "auto": entries of X in the starts of one batch, the largest number of these, and batches of starts close to
+# the best solutions.
+BATCH_ENTRIES = 2_000_000
+MAX_BATCH = 32
+MAX_BATCHES = 19
+# "auto" with LARGE_ENTRIES or more: starts from sorting, and as many random ones.
 LARGE_STARTS = 3
-LARGE_GENERATIONS = 1
 # "auto": positive samples up to which all of their active sets are tried.
 FEW_POSITIVE = 9
 # "auto": entries of X times positive samples up to which all splits, and all neighbours of the best fit, are.
 EXHAUSTIVE_WORK = 100_000
 
-# The bound of a fit by "auto" is made up to so many entries of X, and so large a share of sum w y^2 left.
+# The bound of a fit by "auto" is made up to so many entries of X, and without an intercept up to so large a
+# share of sum w y^2 left.
 BOUNDED_ENTRIES = 200_000
 BOUNDED_SHARE = 0.3
 # Coefficients, the intercept included, and samples up to which a proof goes through the whole arrangement.
@@ -130,9 +131,9 @@ class Effort:
 
     Attributes
     ----------
-    n_sorted, n_random : starts of the first generation: solutions of the sorting method, random directions
-    n_perturbed : starts of each further generation
-    n_generations : at most so many generations
+    n_sorted, n_random : starts at solutions of the sorting method, and in random directions
+    n_perturbed : starts close to the best solutions, at most
+    n_first, n_batch : starts that are followed first, and at most at a time
     is_exhaustive : whether all splits, and all neighbours of the best fit, are tried
     is_enumerable : whether all active sets are tried
     """
@@ -140,7 +141,8 @@ class Effort:
     n_sorted: int
     n_random: int
     n_perturbed: int
-    n_generations: int
+    n_first: int
+    n_batch: int
     is_exhaustive: bool
     is_enumerable: bool
 
@@ -153,16 +155,28 @@ def runs_in_passes(stages: list[str]) -> bool:
 def search_effort(problem: Problem) -> Effort:
     """The effort of "auto" for a problem, from its size alone."""
     entries, n_positive = problem.data.n_entries, problem.data.outcomes.n_positive
+    is_enumerable = n_positive <= FEW_POSITIVE
     if entries >= LARGE_ENTRIES:
-        return Effort(LARGE_STARTS, LARGE_STARTS, 0, LARGE_GENERATIONS, False, n_positive <= FEW_POSITIVE)
-    size = int(np.clip(GENERATION_ENTRIES // entries, 1, MAX_GENERATION)) if entries else MAX_GENERATION
+        # All at once, in the same passes.
+        n_first = 2 * LARGE_STARTS + 1
+        return Effort(LARGE_STARTS, LARGE_STARTS, 0, n_first, n_first, False, is_enumerable)
+    size = int(np.clip(BATCH_ENTRIES // entries, 1, MAX_BATCH)) if entries else MAX_BATCH
     work = n_positive * problem.n_samples * problem.n_features
-    return Effort(size, size, size, MAX_GENERATIONS, work <= EXHAUSTIVE_WORK, n_positive <= FEW_POSITIVE)
+    return Effort(size, size, MAX_BATCHES * size, 1, size, work <= EXHAUSTIVE_WORK, is_enumerable)
 
 
 def can_bound_cheaply(problem: Problem, objective: float) -> bool:
-    """Whether a fit by "auto" gets a bound from a search."""
-    return is_bounded(problem) and objective <= BOUNDED_SHARE * problem.null_objective
+    """Whether a fit by "auto" gets a bound from a search.
+
+    With an intercept a short search says something only if samples are known to be on at once, because off
+    they would cost more than the whole fit.
+    """
+    if not is_bounded(problem):
+        return False
+    if not problem.fit_intercept:
+        return objective <= BOUNDED_SHARE * problem.null_objective
+    largest = float((problem.root_weight * problem.y).max(initial=0.0))
+    return is_planar(problem.n_samples, problem.n_features + 1) or largest * largest > objective
 
 
 def is_bounded(problem: Problem) -> bool:

@@ -1,31 +1,36 @@
-"""The package's own choice: sorting, the iterative method from its solutions, then from perturbed ones.
+"""The package's own choice: sorting, then the iterative method from many starts, until these agree.
 
-The first generation of starts is the sorting solutions, least squares and random directions. Each next one
-perturbs the few best solutions: it moves them by random directions of between a fiftieth and twice their
-length. From every start the iterative method falls to the next solution. Good solutions lie close to better
-ones, so this finds them sooner than independent starts do. The search ends after some generations in a row
-without a better solution, and on small data with a look at every active set that differs from the best one in
-one sample. How many starts and generations there are depends on the size of the data alone
-(`rectifit.routing.search_effort`).
+The first start is the best sorting solution, so the result is never worse than sorting+iterative. Where
+little of the data is left unexplained, a proof often costs next to nothing: the search for one is given a
+fixed amount of work, the fit carries the bound that this proves, and if that settles the matter, nothing more
+is done.
+
+Otherwise starts follow in batches. Half of them are the other sorting solutions, least squares and random
+directions. The other half are close to the few best solutions, moved by random directions of between a
+fiftieth and twice their length: good solutions lie close to better ones. From every start the iterative
+method falls to the next solution. The search ends when the solutions that were met say that hardly any start
+would end in another one (`Known.is_settled`), or after many starts without a better solution; on small data
+with a look at every active set that differs from the best one in one sample. How many starts there are at
+most depends on the size of the data alone (`rectifit.routing.search_effort`), and nothing depends on the time
+that they take.
 
 With very few positive samples there are so few active sets that all are minimised, which settles the matter.
-
-Where little of the data is left unexplained, a proof often costs next to nothing: the search for one is given
-a fixed amount of work, and the fit carries the bound that this proves.
-
-The best sorting solution is in the first generation, so the result is never worse than sorting+iterative. On
-small data all splits are there, so it is also never worse than the approximation algorithm with k = 1.
+On small data all splits are there, so the result is also never worse than the approximation algorithm with
+k = 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from rectifit import routing
 from rectifit.active import ActiveSet, Members
+from rectifit.certificate.proof import TARGET_GAP
 from rectifit.data.problem import Point
 from rectifit.fit import Stop
 from rectifit.methods.approximation import Approximation
@@ -33,7 +38,7 @@ from rectifit.methods.multistart import MAX_ITER
 from rectifit.methods.search import Search
 from rectifit.methods.sorting import solve_splits
 from rectifit.surrogate.engine import Coefficients
-from rectifit.surrogate.majorise import follow_together
+from rectifit.surrogate.majorise import Basins, Paths, follow_together
 
 __all__ = ["Auto"]
 
@@ -42,15 +47,21 @@ MIN_PERTURBATION = 0.02
 MAX_PERTURBATION = 2.0
 # Solutions that are perturbed.
 ELITE_SIZE = 8
-# Generations without a better solution that end the search.
+# Starts of the first batch after the first start; each next batch is twice as large.
+FIRST_BATCH = 4
+# Full batches without a better solution that end the search.
 PATIENCE = 4
+# The expected share of starts that would end in other minima than those met, at which the search ends; minima
+# whose objectives differ by no more than this share are the same.
+UNSEEN_SHARE = 0.01
+SAME_TOL = 1e-6
 # How often a bound may look at all samples.
 BOUND_LOOKS = 3_000
 
 
 @dataclass(frozen=True)
 class Auto:
-    """Sorting and generations of the iterative method, each of at most max_iter steps; then a bound."""
+    """Sorting, and the iterative method from many starts, of at most max_iter steps each; a bound."""
 
     n_splits: int = 10
     max_iter: int = MAX_ITER
@@ -59,60 +70,72 @@ class Auto:
 
     def run(self, search: Search) -> Stop:
         """Find a solution, and a bound where a short search may find one."""
-        if self.with_bound and search.engine.has_rows and routing.is_bounded(search.problem):
+        if self._has_bound(search):
             # Imported here: it loads the compiler. What is compiled together is compiled sooner.
             from rectifit.methods.proving import prepare_bound
 
             prepare_bound(search)
-        stop = self._find(search)
-        if self.with_bound and self._is_bounded_cheaply(search):
+        effort = routing.search_effort(search.problem)
+        n_positive = search.problem.data.outcomes.n_positive
+        if effort.is_enumerable and search.engine.has_rows:
+            stop = Approximation(max(n_positive, 1)).run(search)
+            self._bound(search)
+            return stop
+        return self._find(search, effort)
+
+    def _find(self, search: Search, effort: routing.Effort) -> Stop:
+        """Sort, follow the best split, then batches of starts until they agree or find nothing for long."""
+        engine, known = search.engine, Known(search, self.max_iter, self.tol)
+        is_exhaustive = effort.is_exhaustive and engine.has_rows
+        n_splits = search.problem.n_samples if is_exhaustive else self.n_splits
+        points = sorted(solve_splits(search, n_splits, follow=True), key=lambda point: point.objective)
+        starts = Starts(search, points[: effort.n_sorted], effort)
+        # In passes, starts that are followed together cost little more than one.
+        known.follow(starts.take(effort.n_first if engine.has_rows else effort.n_batch, known.elite))
+        bounded = self._bound(search)
+        if search.is_within(TARGET_GAP):
+            return Stop.OPTIMAL if search.is_proved() else Stop.TARGET
+        stop, size = Stop.STARTS, FIRST_BATCH if engine.has_rows else effort.n_batch
+        while starts.n_left > 0:
+            known.follow(starts.take(size, known.elite))
+            search.report(starts.n_taken, starts.n_taken + starts.n_left)
+            if search.is_proved():
+                return Stop.OPTIMAL
+            if not known.elite:
+                return Stop.MAX_ITER
+            if known.is_settled():
+                stop = Stop.SETTLED
+                break
+            if known.in_vain >= PATIENCE * effort.n_batch:
+                stop = Stop.PATIENCE
+                break
+            size = min(2 * size, effort.n_batch)
+        if is_exhaustive:
+            while known.try_sets(neighbours(search)):
+                search.check()
+        if search.best is not None and search.best.objective < bounded:
+            self._bound(search)
+        return stop
+
+    def _has_bound(self, search: Search) -> bool:
+        return self.with_bound and search.engine.has_rows and routing.is_bounded(search.problem)
+
+    def _bound(self, search: Search) -> float:
+        """A bound, where that is cheap; returns the objective that it was made for."""
+        if search.best is None:
+            return np.inf
+        objective = search.best.objective
+        if (
+            self._has_bound(search)
+            and not search.is_proved()
+            and routing.can_bound_cheaply(search.problem, objective)
+        ):
             # Imported here: it loads more of the compiler's work.
             from rectifit.methods.proving import bound_within
 
             bound_within(search, BOUND_LOOKS)
             search.check()
-        return stop
-
-    @staticmethod
-    def _is_bounded_cheaply(search: Search) -> bool:
-        if search.best is None or not search.engine.has_rows or search.is_proved():
-            return False
-        return routing.can_bound_cheaply(search.problem, search.best.objective)
-
-    def _find(self, search: Search) -> Stop:
-        """Sort, then follow one generation after the other."""
-        engine, effort = search.engine, routing.search_effort(search.problem)
-        n_positive = search.problem.data.outcomes.n_positive
-        if effort.is_enumerable and engine.has_rows:
-            return Approximation(max(n_positive, 1)).run(search)
-        is_exhaustive = effort.is_exhaustive and engine.has_rows
-        n_splits = search.problem.n_samples if is_exhaustive else self.n_splits
-        points = sorted(solve_splits(search, n_splits, follow=True), key=lambda point: point.objective)
-        starts = [engine.least_squares()]
-        starts += [engine.random_direction(search.rng) for _ in range(effort.n_random)]
-        points = points[: effort.n_sorted] + engine.evaluate(starts)
-        known = Known(search, self.max_iter, self.tol)
-        in_vain = 0
-        for generation in range(effort.n_generations):
-            if generation > 0:
-                points = engine.evaluate([perturb(search, known.elite, e) for e in range(effort.n_perturbed)])
-            improved, met_new = known.follow(engine.active_at(points), points)
-            search.report(generation + 1, effort.n_generations)
-            if search.is_proved():
-                return Stop.OPTIMAL
-            if not known.elite:
-                return Stop.MAX_ITER
-            if improved:
-                in_vain = 0
-            elif generation > 0:
-                # A generation that met nothing but known solutions counts twice.
-                in_vain += 1 if met_new else 2
-            if in_vain >= PATIENCE:
-                break
-        if is_exhaustive:
-            while known.follow(neighbours(search), None)[0]:
-                search.check()
-        return Stop.PATIENCE if in_vain >= PATIENCE else Stop.STARTS
+        return objective
 
 
 def neighbours(search: Search) -> list[ActiveSet]:
@@ -139,29 +162,90 @@ def perturb(search: Search, elite: Sequence[Point], e: int) -> Coefficients:
     return end.beta + length * beta, end.intercept + length * intercept
 
 
+class Starts:
+    """Where to begin: at sorting's solutions and random directions in turns, and close to the best solutions.
+
+    After the first, every other start is close to the best ones, and all are when the others are used up.
+    """
+
+    def __init__(self, search: Search, points: Sequence[Point], effort: routing.Effort) -> None:
+        self._search, self._engine = search, search.engine
+        self._sorted, self._n_random, self._n_close = deque(points), effort.n_random, effort.n_perturbed
+        self._n_wide = self.n_taken = 0
+
+    @property
+    def n_left(self) -> int:
+        return len(self._sorted) + self._n_random + self._n_close
+
+    def take(self, count: int, elite: Sequence[Point]) -> list[Point]:
+        """The next few, with their objectives."""
+        chosen = list[Coefficients]()
+        for _ in range(min(count, self.n_left)):
+            has_wide = self._n_random > 0 or bool(self._sorted)
+            if elite and self._n_close > 0 and not (has_wide and self.n_taken % 2 == 0):
+                chosen.append(perturb(self._search, elite, self.n_taken // 2))
+                self._n_close -= 1
+            elif has_wide:
+                chosen.append(self._take_wide())
+            self.n_taken += 1
+        return self._engine.evaluate(chosen)
+
+    def _take_wide(self) -> Coefficients:
+        """One of sorting's solutions, or every other time least squares at first, then a random direction."""
+        self._n_wide += 1
+        if self._sorted and (self._n_wide % 2 == 1 or self._n_random == 0):
+            point = self._sorted.popleft()
+            return point.beta, point.intercept
+        if self._n_wide == 2:
+            return self._engine.least_squares()
+        self._n_random -= 1
+        return self._engine.random_direction(self._search.rng)
+
+
 class Known:
-    """Active sets visited so far, and the best few solutions."""
+    """Where paths have ended so far, the best few solutions, and starts since the last that was better."""
 
     def __init__(self, search: Search, max_iter: int, tol: float) -> None:
-        self.search, self.max_iter, self.tol = search, max_iter, tol
-        self.visited: set[Hashable] = set()
+        self._search, self._max_iter, self._tol = search, max_iter, tol
+        self._basins, self._numbers = Basins(), list[int]()
+        self.in_vain = 0
         self.elite: list[Point] = []
 
-    def follow(self, sets: Sequence[ActiveSet], starts: Sequence[Point] | None) -> tuple[bool, bool]:
-        """Follow paths from active sets; whether the best got better, and whether any solution was new."""
-        search = self.search
+    def follow(self, starts: Sequence[Point]) -> None:
+        """Follow paths from starts, and count them."""
+        is_better, paths = self._follow(self._search.engine.active_at(starts), starts)
+        self._numbers += paths.numbers
+        # Starts that meet nothing but known solutions count twice.
+        self.in_vain = 0 if is_better else self.in_vain + len(starts) * (1 if paths.ends else 2)
+
+    def try_sets(self, sets: Sequence[ActiveSet]) -> bool:
+        """Minimise surrogates of active sets; whether the best got better."""
+        return self._follow(sets, None)[0]
+
+    def is_settled(self) -> bool:
+        """Whether hardly any start would end in a minimum that is not known.
+
+        If n starts have ended in w different minima, the expected share of starts that would end in others is
+        w (w + 1) / (n (n - 1)) (Boender and Rinnooy Kan, 1987; all that is unknown has a uniform prior).
+        """
+        n, levels = len(self._numbers), sorted(self._basins.end_of(path) for path in self._numbers)
+        w = 1 + sum(b > a * (1.0 + SAME_TOL) for a, b in pairwise(levels))
+        return w * (w + 1) <= UNSEEN_SHARE * n * (n - 1)
+
+    def _follow(self, sets: Sequence[ActiveSet], starts: Sequence[Point] | None) -> tuple[bool, Paths]:
+        search = self._search
         before = search.best.objective if search.best is not None else np.inf
         paths = follow_together(
             search.engine,
             sets,
             starts,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            visited=self.visited,
+            max_iter=self._max_iter,
+            tol=self._tol,
+            basins=self._basins,
             is_over=search.clock.is_over,
         )
         search.merge(paths.results)
         search.check()
         self.elite = sorted(self.elite + paths.ends, key=lambda end: end.objective)[:ELITE_SIZE]
-        better = search.best is not None and search.best.objective < before * (1.0 - self.tol)
-        return better, bool(paths.ends)
+        is_better = search.best is not None and search.best.objective < before * (1.0 - self._tol)
+        return is_better, paths

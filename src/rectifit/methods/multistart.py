@@ -9,7 +9,7 @@ exact solver.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rectifit.fit import Stop
@@ -19,7 +19,7 @@ from rectifit.methods.sorting import solve_splits
 from rectifit.parallel import map_ordered
 from rectifit.surrogate.batched import BatchedSolver
 from rectifit.surrogate.engine import Coefficients, Engine
-from rectifit.surrogate.majorise import Paths, follow_together
+from rectifit.surrogate.majorise import Basins, Paths, follow_together
 from rectifit.surrogate.results import SurrogateResults
 from rectifit.surrogate.rows_engine import AcceleratedEngine
 
@@ -65,14 +65,13 @@ class Multistart:
 
     def _follow(self, engine: Engine, starts: list[Coefficients], is_over: Callable[[], bool]) -> Paths:
         points = engine.evaluate(starts)
-        visited: set[Hashable] = set()
         return follow_together(
             engine,
             engine.active_at(points),
             points,
             max_iter=self.max_iter,
             tol=self.tol,
-            visited=visited,
+            basins=Basins(),
             is_over=is_over,
         )
 

@@ -113,7 +113,11 @@ class Search:
 
     def is_proved(self) -> bool:
         """Whether the best point is at its lower bound, up to rounding."""
-        return self.best is not None and self._certificate().gap == 0.0
+        return self.is_within(0.0)
+
+    def is_within(self, gap: float) -> bool:
+        """Whether no fit can be better than the best point by more than this share."""
+        return self.best is not None and self._certificate().is_within(gap)
 
     @property
     def is_dead(self) -> bool:
