@@ -9,7 +9,7 @@ Otherwise starts follow in batches. Half of them are the other sorting solutions
 directions. The other half are close to the few best solutions, moved by random directions of between a
 fiftieth and twice their length: good solutions lie close to better ones. From every start the iterative
 method falls to the next solution. The search ends when the solutions that were met say that hardly any start
-would end in another one (`Known.is_settled`), or after many starts without a better solution; on small data
+would end in another one (`Known.n_missing`), or after many starts without a better solution; on small data
 with a look at every active set that differs from the best one in one sample. How many starts there are at
 most depends on the size of the data alone (`rectifit.routing.search_effort`), and nothing depends on the time
 that they take.
@@ -21,6 +21,7 @@ k = 1.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,13 +48,11 @@ MIN_PERTURBATION = 0.02
 MAX_PERTURBATION = 2.0
 # Solutions that are perturbed.
 ELITE_SIZE = 8
-# Starts of the first batch after the first start; each next batch is twice as large.
-FIRST_BATCH = 4
 # Full batches without a better solution that end the search.
 PATIENCE = 4
 # The expected share of starts that would end in other minima than those met, at which the search ends; minima
 # whose objectives differ by no more than this share are the same.
-UNSEEN_SHARE = 0.01
+UNSEEN_SHARE = 0.005
 SAME_TOL = 1e-6
 # How often a bound may look at all samples.
 BOUND_LOOKS = 3_000
@@ -95,21 +94,21 @@ class Auto:
         bounded = self._bound(search)
         if search.is_within(TARGET_GAP):
             return Stop.OPTIMAL if search.is_proved() else Stop.TARGET
-        stop, size = Stop.STARTS, FIRST_BATCH if engine.has_rows else effort.n_batch
+        stop = Stop.STARTS
         while starts.n_left > 0:
-            known.follow(starts.take(size, known.elite))
+            count = min(known.n_missing, effort.n_batch) if engine.has_rows else effort.n_batch
+            known.follow(starts.take(count, known.elite))
             search.report(starts.n_taken, starts.n_taken + starts.n_left)
             if search.is_proved():
                 return Stop.OPTIMAL
             if not known.elite:
                 return Stop.MAX_ITER
-            if known.is_settled():
+            if known.n_missing == 0:
                 stop = Stop.SETTLED
                 break
             if known.in_vain >= PATIENCE * effort.n_batch:
                 stop = Stop.PATIENCE
                 break
-            size = min(2 * size, effort.n_batch)
         if is_exhaustive:
             while known.try_sets(neighbours(search)):
                 search.check()
@@ -222,15 +221,16 @@ class Known:
         """Minimise surrogates of active sets; whether the best got better."""
         return self._follow(sets, None)[0]
 
-    def is_settled(self) -> bool:
-        """Whether hardly any start would end in a minimum that is not known.
+    @property
+    def n_missing(self) -> int:
+        """How many more starts settle the matter, if they meet no other minima: 0 if it is settled.
 
         If n starts have ended in w different minima, the expected share of starts that would end in others is
         w (w + 1) / (n (n - 1)) (Boender and Rinnooy Kan, 1987; all that is unknown has a uniform prior).
         """
         n, levels = len(self._numbers), sorted(self._basins.end_of(path) for path in self._numbers)
         w = 1 + sum(b > a * (1.0 + SAME_TOL) for a, b in pairwise(levels))
-        return w * (w + 1) <= UNSEEN_SHARE * n * (n - 1)
+        return max(math.ceil(0.5 + math.sqrt(0.25 + w * (w + 1) / UNSEEN_SHARE)) - n, 0)
 
     def _follow(self, sets: Sequence[ActiveSet], starts: Sequence[Point] | None) -> tuple[bool, Paths]:
         search = self._search
