@@ -77,7 +77,8 @@ class Kernel(NamedTuple):
     def is_loaded(self) -> bool:
         """Whether it can run at once."""
         # Where numba is switched off it is a plain function.
-        return not hasattr(self.function, "signatures") or bool(self.function.signatures)
+        overloads = getattr(self.function, "overloads", None)
+        return overloads is None or len(overloads) > 0
 
     @property
     def is_cached(self) -> bool:
