@@ -53,7 +53,8 @@ def test_yes_instances_are_solved_and_give_a_subset(a):
 @pytest.mark.parametrize("a", NO)
 def test_no_instances_lie_above_it(a):
     assert not list(quarter_subsets(a))
-    certificate = certify(*make_subset_sum(a), target_gap=0.5 * least_excess(a) / decisive_value(len(a)))
+    target_gap = 0.5 * least_excess(a) / decisive_value(len(a))
+    certificate = certify(*make_subset_sum(a), target_gap=target_gap, time_limit=120)
     assert certificate.status == "optimal"
     assert certificate.lower_bound > decisive_value(len(a)) + 0.4 * least_excess(a)
 

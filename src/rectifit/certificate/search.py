@@ -42,6 +42,11 @@ PIECE_SHARE = 0.5
 # The part that is expected to be done later gets the square of the ratio of what both need, and no less than
 # this, as a share of the work of the other.
 LEAST_SHARE = 0.1
+# Cells that should be done are expected to take at least this share of what they have taken since.
+OVERRUN_SHARE = 0.2
+# A part that is expected to be done before a node of the other is left alone until its work has grown by
+# this factor.
+BELIEVED_GROWTH = 4.0
 # Work on cells that is left, as a multiple of what is done, where a share r of the gap is left:
 # RATE r / (END - r). Fitted to searches on many kinds of data: 3 at first, 0.2 half way.
 CELL_END = 1.08
@@ -68,6 +73,8 @@ class Part:
     """One of the ways to split the root."""
 
     search: SignSearch | CellSearch
+    # The least work at which it was ever expected to be done.
+    _soonest: float = np.inf
 
     @property
     def work(self) -> float:
@@ -96,6 +103,14 @@ class Part:
         # Each cell that is open has to be expanded.
         nodes = max(at_first - n_nodes, self.search.n_open)
         return float(self.search.work * max(CELL_RATE * left / (CELL_END - left), nodes / n_nodes))
+
+    def judge(self) -> float:
+        """What is expected; for cells that should be done, at least a share of what they have taken since."""
+        expected = self.expected()
+        if isinstance(self.search, SignSearch):
+            return expected
+        self._soonest = min(self._soonest, self.work + expected)
+        return max(expected, OVERRUN_SHARE * (self.work - self._soonest))
 
 
 class Search:
@@ -127,6 +142,8 @@ class Search:
         signs = SignSearch(samples, control, reach, HALF * memory_limit, budget)
         self._signs = Part(signs)
         self._parts = [self._signs]
+        # Work up to which a part is believed to be about to end, 0 before one was.
+        self._believed_until = 0.0
 
     @property
     def lower_bound(self) -> float:
@@ -207,6 +224,14 @@ class Search:
             signs.cut_at(self._cells.least_mean(signs.mean))
         return not signs.is_waiting
 
+    def _is_about_to_end(self, part: Part, other: Part) -> bool:
+        """Whether a part is expected to be done before a node of the other; that is believed for a while."""
+        if part.expected() > other.node_work:
+            return False
+        if self._believed_until == 0.0:
+            self._believed_until = BELIEVED_GROWTH * part.work
+        return part.work < self._believed_until
+
     def _next(self) -> tuple[Part, float]:
         """The part that gets the next piece of work, and its work at the end of that."""
         if len(self._parts) == 1:
@@ -217,12 +242,12 @@ class Search:
         first_piece = max(MIN_FIRST_PIECE, FIRST_PIECE_PER_SAMPLE * self._samples.y.size)
         if cells.work < first_piece and not many:
             return cells, first_piece
-        preferred, other = sorted([signs, cells], key=Part.expected)
-        share = max((preferred.expected() / max(other.expected(), 1.0)) ** 2, LEAST_SHARE)
-        is_due = (
-            other.work + other.node_work < share * preferred.work and other.node_work < preferred.expected()
+        (left, preferred), (later, other) = sorted(
+            [(part.judge(), part) for part in (signs, cells)], key=lambda pair: pair[0]
         )
-        part = other if is_due else preferred
+        share = max((left / max(later, 1.0)) ** 2, LEAST_SHARE)
+        is_due = other.work + other.node_work < share * preferred.work
+        part = other if is_due and not self._is_about_to_end(preferred, other) else preferred
         is_first = signs.search.n_first_left > 0 and signs.search.n_open == signs.search.n_first_left
         if is_first and preferred is signs:
             # Slabs are worth their while as long as each is closed as it is; the first holds the incumbent.
