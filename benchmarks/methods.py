@@ -112,8 +112,8 @@ def in_starts(quick: bool) -> None:
     for name, (X, y) in start_data(quick):
         A, b = in_standard_units(X, y)
         solution = solve(X, y)
-        auto = cpu_time(lambda X=X, y=y: solve(X, y), 5)
-        chain = cpu_time(lambda X=X, y=y: solve(X, y, "sorting+iterative"), 5)
+        auto = timed(lambda X=X, y=y: solve(X, y), 5, time.process_time)
+        chain = timed(lambda X=X, y=y: solve(X, y, "sorting+iterative"), 5, time.process_time)
         rng, times, hits = np.random.default_rng(0), [], 0
         for _ in range(10):
             start = random_start(A, rng)
@@ -126,16 +126,6 @@ def in_starts(quick: bool) -> None:
         row = [f"{1e3 * auto:.1f}", f"{1e3 * chain:.1f}", f"{1e3 * one:.1f}", f"{hits} of 10"]
         table.add_row(name, *row, f"{auto / one:.1f}", "<= 10")
     console.print(table)
-
-
-def cpu_time(work: Callable[[], object], repeat: int) -> float:
-    """Median CPU time."""
-    times = []
-    for _ in range(repeat):
-        began = time.process_time()
-        work()
-        times.append(time.process_time() - began)
-    return median(times)
 
 
 def data_sets(quick: bool) -> Iterator[tuple[str, Data]]:

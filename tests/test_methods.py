@@ -7,13 +7,15 @@ import pytest
 from brute import least_objective, random_problem
 from sklearn.exceptions import ConvergenceWarning
 
-from rectifit import Problem, ReLURegressor, solve
+from rectifit import Problem, ReLURegressor, routing, solve
 from rectifit.certificate.proof import TARGET_GAP
 from rectifit.datasets import make_relu
+from rectifit.methods import auto
 from rectifit.methods.auto import Known
 from rectifit.methods.gd import MAX_BACKTRACKS
 from rectifit.methods.stages import STAGES
 from rectifit.solution import Stop
+from rectifit.surrogate.majorise import follow_together
 from rectifit.surrogate.rows_engine import RowsEngine
 
 # Random data and random starts may well end at zero.
@@ -140,6 +142,22 @@ def test_auto_ends_once_the_gap_is_closed():
     assert solution.n_surrogates < 20
 
 
+def test_large_data_are_followed_in_one_batch(monkeypatch):
+    """Each further batch would read the data again."""
+    X, y = data(n=300, p=5)
+    batches = []
+
+    def counted(engine, sets, *args, **options):
+        batches.append(len(sets))
+        return follow_together(engine, sets, *args, **options)
+
+    monkeypatch.setattr(routing, "LARGE_ENTRIES", 1)
+    monkeypatch.setattr(auto, "follow_together", counted)
+    solution = solve(X, y, random_state=0)
+    assert batches == [2 * routing.LARGE_STARTS + 1]
+    assert solution.stopped == Stop.STARTS
+
+
 def test_minima_are_told_apart_by_where_paths_end():
     """Three paths: the second joins the first, the third ends elsewhere, higher by one part in a thousand."""
     known = Known(None, 10, 1e-8)
@@ -175,9 +193,9 @@ def test_so_many_starts_settle_so_many_minima(n_minima, n_starts):
         path = known._basins.begin()
         known._numbers.append(path)
         known._basins.lower(path, 1.0 + start % n_minima + 1e-9 * start)
-        assert (known.n_missing == 0) == (start == n_starts - 1)
+        assert (known.n_missing() == 0) == (start == n_starts - 1)
         if start >= n_minima:
-            assert known.n_missing == n_starts - 1 - start
+            assert known.n_missing() == n_starts - 1 - start
 
 
 def test_chains_start_from_the_stage_before():

@@ -105,6 +105,17 @@ shared(bounds.support_allowance)
 
 
 @inner
+def multiply(Zt, b, count, u):
+    """u <- z'b of the first so many samples."""
+    for i in range(count):
+        u[i] = 0.0
+    for k in range(Zt.shape[0]):
+        x = b[k]
+        for i in range(count):
+            u[i] += x * Zt[k, i]
+
+
+@inner
 def settle(samples, cell, kind, free):
     """Settle open samples of one sign in the cell; centre and radius of u / s are left in `free`."""
     Zt, low, high = samples.Zt, cell.low, cell.high
@@ -179,12 +190,7 @@ def gather_pieces(samples, kind, b, least, most, is_far, axis, sign, free, piece
     index, centre, reach = free.chosen, free.centre, LIKELY_REACH * abs(b[axis])
     q, n = Zt.shape
     count = 0
-    for i in range(n):
-        centre[i] = 0.0
-    for k in range(q):
-        x = b[k]
-        for i in range(n):
-            centre[i] += x * Zt[k, i]
+    multiply(Zt, b, n, centre)
     for i in range(n):
         if kind[i] == FREE or (is_far and kind[i] == ON and y[i] > 0.0):
             if centre[i] > LIKELY_SHARE * y[i]:
@@ -253,13 +259,9 @@ def add_products(n_corners, e, n_free, free, corners):
 
 @inner
 def place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners):
-    """Everything that depends on the weights: b, m, u, the states of all pieces, P and G."""
-    V, H, ZU, theta = corners.V, corners.H, pieces.Z, corners.theta
+    """What depends on the weights beside b: m, u, the states of all pieces, P and G."""
+    H, theta = corners.H, corners.theta
     q = b.shape[0]
-    for j in range(q):
-        b[j] = 0.0
-        for e in range(n_corners):
-            b[j] += theta[e] * V[e, j]
     for i in range(n_free):
         free.m[i] = 0.0
     for e in range(n_corners):
@@ -270,12 +272,7 @@ def place(n_corners, n_free, n_pieces, b, K, G, free, pieces, corners):
         free.below[i] = 0.0 < 2.0 * (free.y[i] - free.m[i]) < free.cap[i]
     for e in range(n_corners):
         add_products(e + 1, e, n_free, free, corners)
-    for i in range(n_pieces):
-        pieces.u[i] = 0.0
-    for j in range(q):
-        x = b[j]
-        for i in range(n_pieces):
-            pieces.u[i] += x * ZU[j, i]
+    multiply(pieces.Z, b, n_pieces, pieces.u)
     for j in range(q):
         for k in range(j + 1):
             G[j, k] = G[k, j] = K[j, k]
@@ -740,12 +737,9 @@ def least_length(samples, cell, free, x):
     low, high = cell.low, cell.high
     q, n = Zt.shape
     u, du, best = free.m, free.step, 0.0
-    for i in range(n):
-        u[i] = 0.0
     for k in range(q):
-        middle = 0.5 * (low[k] + high[k])
-        for i in range(n):
-            u[i] += middle * Zt[k, i]
+        x[k] = 0.5 * (low[k] + high[k])
+    multiply(Zt, x, n, u)
     for _ in range(LENGTH_STEPS):
         length = least = 0.0
         for i in range(n):
@@ -926,10 +920,8 @@ def set_up(samples, cell, kind, before, off, scales, is_far, n_corners, work, sm
         linear[j] = 0.0 if is_far else linear0[j]
         for k in range(j + 1):
             K[j, k] = samples.ridge[j, k] if is_far else K0[j, k]
-    if is_far:
-        constant = off + add_on(samples, kind, free.none, True, K, linear)
-    else:
-        constant = off + squares0 + add_on(samples, kind, seen, False, K, linear)
+    constant = off + (0.0 if is_far else squares0)
+    constant += add_on(samples, kind, free.none if is_far else seen, is_far, K, linear)
     regular = factor_regular(K, small.L, ELLIPSOID_PIVOT_TOL)
     n_free = gather_free(samples, kind, free, small.weights)
     list_coordinates(cell, small.weights, layout)
@@ -1143,11 +1135,7 @@ def bound_cell(samples, cell, kind, before, n_corners, limits, faces, work, smal
             widest = width * (weights[k] + LEAST_WEIGHT)
             split = k
     loss, u = 0.0, free.m
-    for i in range(n):
-        u[i] = 0.0
-    for j in range(q):
-        for i in range(n):
-            u[i] += samples.Zt[j, i] * b[j]
+    multiply(samples.Zt, b, n, u)
     for i in range(n):
         loss += (max(u[i], 0.0) - y[i]) ** 2
     found.losses[line] = loss
@@ -1202,7 +1190,6 @@ def expand(
     bits, theta = np.empty(n_kept, np.int64), np.empty(n_kept)
     low, high = np.empty((2, q)), np.empty((2, q))
     cutoff, explained, needed, limit = limits
-    none = np.zeros(n, np.int8)
     for e in range(nodes.shape[0]):
         node = nodes[e]
         axis, sign, parent = cells.axis[node], 1.0 * cells.sign[node], cells.bound[node]
@@ -1215,7 +1202,7 @@ def expand(
             for k in range(j + 1):
                 K[j, k] = samples.ridge[j, k]
         high[0, at] = low[1, at] = 0.5 * (low[0, at] + high[0, at])
-        squares = add_on(samples, seen, none, False, K, linear)
+        squares = add_on(samples, seen, free.none, False, K, linear)
         known = min(cells.limit[node], limit)
         for a in range(n_corners):
             bits[a], theta[a] = cells.corners[node, a], cells.weights[node, a]

@@ -551,10 +551,11 @@ def _choose_axes(samples: Samples) -> Matrix:
     turn = np.linalg.eigh((rest.T * (y / length)) @ rest)[1]
     weight, best, least = (y / length**3)[:, None], turn, np.inf
     for _ in range(AXES_STEPS):
-        spread = float(y @ np.abs(rest @ turn).sum(axis=1))
+        turned = rest @ turn
+        spread = float(y @ np.abs(turned).sum(axis=1))
         if spread < least:
             best, least = turn, spread
-        left, _, right = np.linalg.svd(rest.T @ (weight * (rest @ turn) ** 3))
+        left, _, right = np.linalg.svd(rest.T @ (weight * turned**3))
         before, turn = turn, left @ right
         if np.abs(turn - before).max(initial=0.0) < AXES_TOL:
             break

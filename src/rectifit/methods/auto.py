@@ -94,16 +94,17 @@ class Auto:
         bounded = self._bound(search)
         if search.is_within(TARGET_GAP):
             return Stop.OPTIMAL if search.is_proved() else Stop.TARGET
-        stop = Stop.STARTS
+        stop, n_missing = Stop.STARTS, known.n_missing()
         while starts.n_left > 0:
-            count = min(known.n_missing, effort.n_batch) if engine.has_rows else effort.n_batch
+            count = min(n_missing, effort.n_batch) if engine.has_rows else effort.n_batch
             known.follow(starts.take(count, known.elite))
             search.report(starts.n_taken, starts.n_taken + starts.n_left)
             if search.is_proved():
                 return Stop.OPTIMAL
             if not known.elite:
                 return Stop.MAX_ITER
-            if known.n_missing == 0:
+            n_missing = known.n_missing()
+            if n_missing == 0:
                 stop = Stop.SETTLED
                 break
             if known.in_vain >= PATIENCE * effort.n_batch:
@@ -169,18 +170,19 @@ class Starts:
 
     def __init__(self, search: Search, points: Sequence[Point], effort: routing.Effort) -> None:
         self._search, self._engine = search, search.engine
-        self._sorted, self._n_random, self._n_close = deque(points), effort.n_random, effort.n_perturbed
+        # Least squares is the first of the others.
+        self._sorted, self._n_others, self._n_close = deque(points), 1 + effort.n_random, effort.n_perturbed
         self._n_wide = self.n_taken = 0
 
     @property
     def n_left(self) -> int:
-        return len(self._sorted) + self._n_random + self._n_close
+        return len(self._sorted) + self._n_others + self._n_close
 
     def take(self, count: int, elite: Sequence[Point]) -> list[Point]:
         """The next few, with their objectives."""
         chosen = list[Coefficients]()
         for _ in range(min(count, self.n_left)):
-            has_wide = self._n_random > 0 or bool(self._sorted)
+            has_wide = self._n_others > 0 or bool(self._sorted)
             if elite and self._n_close > 0 and not (has_wide and self.n_taken % 2 == 0):
                 chosen.append(perturb(self._search, elite, self.n_taken // 2))
                 self._n_close -= 1
@@ -192,12 +194,12 @@ class Starts:
     def _take_wide(self) -> Coefficients:
         """One of sorting's solutions, or every other time least squares at first, then a random direction."""
         self._n_wide += 1
-        if self._sorted and (self._n_wide % 2 == 1 or self._n_random == 0):
+        if self._sorted and (self._n_wide % 2 == 1 or self._n_others == 0):
             point = self._sorted.popleft()
             return point.beta, point.intercept
+        self._n_others -= 1
         if self._n_wide == 2:
             return self._engine.least_squares()
-        self._n_random -= 1
         return self._engine.random_direction(self._search.rng)
 
 
@@ -221,7 +223,6 @@ class Known:
         """Minimise surrogates of active sets; whether the best got better."""
         return self._follow(sets, None)[0]
 
-    @property
     def n_missing(self) -> int:
         """How many more starts settle the matter, if they meet no other minima: 0 if it is settled.
 
