@@ -296,6 +296,14 @@ def test_multistart_is_the_best_of_its_starts(n_jobs):
     assert many.objective == pytest.approx(solve(X, y, "multistart", n_starts=60).objective, rel=1e-12)
 
 
+def test_multistart_does_not_depend_on_threads():
+    """Of several minimisers, the one that is found must not depend on what an engine has done before."""
+    X, y = data(seed=38, n=150, p=6, noise=2.0)
+    one, three = (solve(X, y, "multistart", n_starts=60, n_jobs=n_jobs) for n_jobs in (1, 3))
+    assert one.objective == three.objective
+    np.testing.assert_array_equal(one.beta, three.beta)
+
+
 @pytest.mark.parametrize("random_state", [None, 3, np.random.RandomState(3), np.random.default_rng(3)])
 def test_random_states(random_state):
     X, y = data()

@@ -57,6 +57,18 @@ def test_sequence_gives_the_same_as_single_questions(engine):
         assert again.value == pytest.approx(solution.value, rel=1e-12)
 
 
+def test_a_solver_that_was_reset_answers_like_a_new_one(engine):
+    problem = sample()
+    actives = sorting_sets(problem.y)
+    solver = SurrogateSolver(problem, engine)
+    new = solver.solve_each(actives)
+    solver.solve_each(actives[::-1])
+    solver.reset()
+    for before, after in zip(new, solver.solve_each(actives), strict=True):
+        np.testing.assert_array_equal(before.beta, after.beta)
+        assert before.n_iter == after.n_iter
+
+
 def test_more_active_sets_than_one_batch():
     problem = sample(n=60, p=2)
     actives = np.random.default_rng(0).random((2 * compiled.BATCH + 3, 60)) < 0.5

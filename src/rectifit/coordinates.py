@@ -77,6 +77,8 @@ class Coordinates:
 
     def ridge(self, penalty: Vector) -> Matrix:
         """The matrix of alpha |beta|^2: T' diag(penalty) T."""
+        if not penalty.any():
+            return np.zeros((self.n_directions, self.n_directions))
         penalised = np.sqrt(penalty)[:, None] * self.T
         return np.asarray(penalised.T @ penalised)
 
@@ -117,7 +119,7 @@ def find_coordinates(
     lengths = np.sqrt(np.diag(gram) + penalty * np.square(unit))
     shrink = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
     found = Coordinates.from_diagonal(unit * shrink, unit, scale, fit_intercept)
-    gram = gram * np.outer(shrink, shrink)
+    gram = gram * shrink * shrink[:, None]
     if smallest_pivot(gram + found.ridge(penalty)) >= WHITENING_PIVOT:
         return found, gram
     return _whiten(found, gram, penalty, gram_of)

@@ -232,7 +232,7 @@ class Fit:
     def at_floor(self, problem: Problem, floor: float) -> Self:
         """A fit to outcomes from which a floor was subtracted, as a fit of the problem itself."""
         if floor == 0.0:
-            return replace(self, problem=problem)
+            return self if self.problem is problem else replace(self, problem=problem)
         return replace(self, intercept=self.intercept + floor, floor=floor, problem=problem)
 
     def verify(self) -> None:

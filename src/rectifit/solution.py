@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ class Solution(Fit):  # noqa: D101 - what a fit is, is said once
     @classmethod
     def of(cls, fit: Fit) -> Solution:
         """A fit as a solution."""
-        return cls(**{field.name: getattr(fit, field.name) for field in fields(Fit)})
+        return cls(**vars(fit))
 
     def predict(self, X: Any) -> Any:
         """max(floor, X beta + intercept) for new rows.

@@ -82,16 +82,25 @@ class MemoryData(ArrayData):
         return np.ones(self.n_samples) if self.sample_weight is None else np.sqrt(self.sample_weight)
 
     @cached_property
+    def weighted_y(self) -> Vector:
+        """sqrt(w) y."""
+        return np.asarray(self.y if self.sample_weight is None else self.root_weight * self.y)
+
+    @cached_property
     def outcomes(self) -> OutcomeSums:
         """Sums over outcomes and weights."""
-        v = self.root_weight * self.y
-        top = float(np.abs(v).max())
+        v, positive = self.weighted_y, self.positive
+        top = float(max(v.max(), -v.min()))
         scaled = v / top if top > 0.0 else v
-        fixed, weighted = scaled[~self.positive], self.root_weight > 0.0
+        fixed = scaled[~positive]
+        n_weighted, n_positive = self.n_samples, int(np.count_nonzero(positive))
+        if self.is_weighted:
+            weighted = self.root_weight > 0.0
+            n_weighted, n_positive = map(int, map(np.count_nonzero, (weighted, weighted & positive)))
         return OutcomeSums(
             self.n_samples,
-            int(np.count_nonzero(weighted)),
-            int(np.count_nonzero(weighted & self.positive)),
+            n_weighted,
+            n_positive,
             top,
             float(scaled @ scaled),
             float(fixed @ fixed),
@@ -100,7 +109,7 @@ class MemoryData(ArrayData):
     def mask_of(self, active: ActiveSet) -> Mask:
         """An active set as a mask over samples."""
         block = Block(self.X, self.y, self.sample_weight, 0)
-        return np.asarray(active.mark(block, self.root_weight * self.y, 1.0))
+        return np.asarray(active.mark(block, self.weighted_y, 1.0))
 
     def preactivation(self, beta: npt.ArrayLike, intercept: npt.ArrayLike = 0.0) -> Vector:
         """u = X beta + intercept, in float64. A matrix beta has one column per candidate, and so has u."""
@@ -136,8 +145,10 @@ class MemoryData(ArrayData):
 
     def _squares(self, fitted: Vector) -> Any:
         # Scaling before squaring keeps extreme weights and outcomes representable.
-        scaled = (self.root_weight * (fitted.T - self.y)).T
-        return scaled @ scaled if scaled.ndim == 1 else np.einsum("ij,ij->j", scaled, scaled)
+        scaled = fitted.T - self.y
+        if self.is_weighted:
+            scaled *= self.root_weight
+        return scaled @ scaled if scaled.ndim == 1 else np.einsum("ji,ji->j", scaled, scaled)
 
     @property
     def _block_numbers(self) -> int:

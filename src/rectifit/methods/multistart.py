@@ -54,6 +54,8 @@ class Multistart:
 
         def follow(group: list[Coefficients]) -> SurrogateResults:
             with engines.acquire() as one:
+                # Whatever the engine has done before, and on which thread.
+                one.reset()
                 return self._follow(one, group, is_over).results
 
         n_threads = search.n_threads if engine.has_rows else 1

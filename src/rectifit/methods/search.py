@@ -75,7 +75,8 @@ class Search:
         self.problem: Problem = engine.problem
         self.target_gap = target_gap
         self.n_threads = n_threads
-        self.rng = check_random_state(random_state)
+        # A generator of random numbers takes a while to make, and without a seed it may never be used.
+        self._rng = None if random_state is None else check_random_state(random_state)
         self.best: Point | None = None
         self.least: SurrogateMinimum | None = None
         self.lower_bound = floor_bound(self.problem)
@@ -85,6 +86,13 @@ class Search:
         self._progress = progress or Progress(0)
         self._trace: list[TraceRow] = []
         self._stage, self._step = "", 0
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The source of all random numbers."""
+        if self._rng is None:
+            self._rng = check_random_state(None)
+        return self._rng
 
     def run(self, stages: Iterable[tuple[str, Stage]]) -> Stop:
         """Run one stage after another, until one is stopped from outside."""

@@ -56,6 +56,11 @@ class CompiledEngine:
         self._inactive_kink = pieces.kinks(rows.y, np.zeros(n, dtype=np.bool_))
         # The first start is least squares: no kinks at all.
         descend(self._problem, np.full((1, n), -np.inf), self._warm)
+        self._first = self._warm.copy()
+
+    def reset(self) -> None:
+        """Begin the next solve at least squares, where the first one begins."""
+        self._warm = self._first.copy()
 
     def restart(self, gamma: Vector) -> None:
         """Begin the next solve at gamma; the Gram matrix stays."""

@@ -140,6 +140,13 @@ class Engine(ABC):
     def row_solver(self) -> SurrogateSolver:
         """The solver of single surrogates, for stages that need rows in memory."""
 
+    def reset(self) -> None:  # noqa: B027 - most keep nothing
+        """Forget the minima found so far, from which the next ones begin.
+
+        Where a surrogate has several minimisers, the one that is found depends on where the search for it
+        begins.
+        """
+
     @abstractmethod
     def copy(self) -> Engine:
         """An engine that can work at the same time on another thread; itself if it has threads of its own."""

@@ -55,6 +55,14 @@ class ResidentReader:
         self.coordinates, self.gram, self.ridge = rows.coordinates, rows.gram, rows.ridge
         self.largest, self.n_samples = rows.largest, rows.n_rows
         self.total = rows.total
+        # Zero rows, which never move, and one over the lengths of the others.
+        self._fixed = np.flatnonzero(rows.norms == 0.0)
+        self._per_length: Vector = 1.0 / np.where(rows.norms > 0.0, rows.norms, 1.0)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all looks."""
+        rows = self.rows
         # Gram matrix and Z'v over the rows in `inside`; to begin with, all: the start is least squares.
         self._gram: Matrix = rows.gram.copy()
         self._cross: Vector = rows.cross.copy()
@@ -63,9 +71,6 @@ class ResidentReader:
         # The point of the last look and u there; the surrogate and its kinks.
         self._point: tuple[Vector, Vector] | None = None
         self._last_kinks: tuple[ActiveSet, Vector] | None = None
-        # Zero rows, which never move, and one over the lengths of the others.
-        self._fixed = np.flatnonzero(rows.norms == 0.0)
-        self._per_length: Vector = 1.0 / np.where(rows.norms > 0.0, rows.norms, 1.0)
         # Rows that were held at their kink in the last solution.
         self._held: Mask = np.zeros(rows.n_rows, dtype=np.bool_)
 
@@ -226,6 +231,11 @@ class ResidentEngine:
         self._reader = ResidentReader(rows)
         self._engine = NearFar(self._reader)
         self._gamma = rows.least_squares()
+
+    def reset(self) -> None:
+        """Begin the next solve at least squares, where the first one begins."""
+        self._reader.reset()
+        self._gamma = self.rows.least_squares()
 
     def restart(self, gamma: Vector) -> None:
         """Begin the next solve at gamma; the Gram matrix stays."""

@@ -39,7 +39,7 @@ class WorkingRows:
         self.data = problem.loaded()
         self.root_weight = self.data.root_weight if problem.is_weighted else None
         self.scale = self.data.outcomes.scale
-        self.y: Vector = self.data.root_weight * self.data.y / self.scale
+        self.y: Vector = self.data.weighted_y / self.scale
         self.penalty = problem.penalty
         self.largest = self._largest()
         unit = 1.0 / np.where(self.largest > 0.0, self.largest, 1.0)
@@ -95,9 +95,10 @@ class WorkingRows:
     def columns(self, select: Selection) -> Matrix:
         """The selected rows as given, with a column of ones for the intercept, in a new float64 array."""
         X = self.data.dense(select)
-        A = np.empty((X.shape[0], X.shape[1] + int(self.problem.fit_intercept)))
-        A[:, : X.shape[1]] = X
-        A[:, X.shape[1] :] = 1.0
+        p = X.shape[1]
+        A = np.empty((X.shape[0], p + int(self.problem.fit_intercept)))
+        A[:, :p] = X
+        A[:, p:] = 1.0
         return A
 
     def weighted_columns(self, select: Selection) -> Matrix:
@@ -147,7 +148,11 @@ class WorkingRows:
 
     def _gram(self, coordinates: Coordinates) -> Matrix:
         """Z'Z over all rows."""
-        return self.gram_of(np.arange(self.n_rows), None, coordinates)[0]
+        gram = np.zeros((coordinates.n_directions, coordinates.n_directions))
+        for block in self._passes():
+            Z = self.rows(block, coordinates)
+            gram += Z.T @ Z
+        return gram
 
     def _largest(self) -> Vector:
         largest = np.zeros(self.problem.n_columns)
@@ -196,6 +201,10 @@ class SparseRows(WorkingRows):
         if diagonal is None:
             return np.concatenate([np.linalg.norm(self.rows(block), axis=1) for block in self._passes()])
         return np.asarray(np.sqrt(self._A.power(2) @ np.square(self._maxima * diagonal)))
+
+    def _gram(self, coordinates: Coordinates) -> Matrix:
+        """Z'Z over all rows."""
+        return self.gram_of(np.arange(self.n_rows), None, coordinates)[0]
 
     def _largest(self) -> Vector:
         return np.asarray(self._maxima * (self._lengths > 0.0))

@@ -26,9 +26,8 @@ def ascending(problem: Problem) -> Index:
 
     The guarantee of the approximation algorithm needs this order of the positive samples.
     """
-    signed = problem.root_weight * problem.y
-    order = np.argsort(signed, kind="stable")
-    return order[problem.root_weight[order] > 0.0]
+    order = np.argsort(problem.loaded().weighted_y, kind="stable")
+    return order[problem.root_weight[order] > 0.0] if problem.is_weighted else order
 
 
 class RowsEngine(Engine):
@@ -108,11 +107,10 @@ class RowsEngine(Engine):
     def split_sets(self, n_splits: int) -> list[ActiveSet]:
         """Positive samples from a rank on."""
         order, positive = ascending(self.problem), self.problem.positive
-        ranks = split_ranks(order.size, n_splits)
-        masks = np.zeros((len(ranks), positive.size), dtype=np.bool_)
-        for mask, rank in zip(masks, ranks, strict=True):
-            mask[order[rank:]] = True
-        return [Members(mask) for mask in masks & positive]
+        rank = np.full(positive.size, -1)
+        rank[order] = np.arange(order.size)
+        rank[~positive] = -1
+        return [Members(mask) for mask in rank >= np.array(split_ranks(order.size, n_splits))[:, None]]
 
     def length(self, point: Point) -> float:
         """The norm of sqrt(w) u."""
@@ -130,6 +128,11 @@ class RowsEngine(Engine):
     def row_solver(self) -> SurrogateSolver:
         """The solver."""
         return self.solver
+
+    def reset(self) -> None:
+        """Begin again at least squares."""
+        self._last = None
+        self.solver.reset()
 
     def copy(self) -> RowsEngine:
         """An engine with a solver of its own."""

@@ -28,6 +28,8 @@ class RowEngine(Protocol):
 
     batch: int
 
+    def reset(self) -> None: ...
+
     def restart(self, gamma: Vector) -> None: ...
 
     def solve(self, actives: Mask) -> Answers: ...
@@ -79,6 +81,10 @@ class SurrogateSolver:
 
             self._engine = ResidentEngine(self.rows)
         self.batch = self._engine.batch
+
+    def reset(self) -> None:
+        """Forget all questions: the next answer does not depend on them."""
+        self._engine.reset()
 
     def solve(self, active: npt.ArrayLike, start: Any = None) -> SurrogateSolution:
         """Minimise F_I for the active set given as a mask; entries at y <= 0 are ignored.
