@@ -162,8 +162,8 @@ class SweepTask:
                 continue
             numbers = hash_rows(piece.row_numbers()) if numbers is None else numbers
             at_point = (U[line] > probe.zero) & (v > 0.0)
-            # Sums of arrays wrap around without a warning.
-            both = [int(piece.xp.sum(numbers[on])) for on in (active[line], at_point)]
+            # Sums of arrays wrap around without a warning; products are faster than choosing the rows.
+            both = [int(piece.xp.sum(on * numbers)) for on in (active[line], at_point)]
             total.fingerprints[line] += np.array(both)
 
     @staticmethod
