@@ -175,7 +175,7 @@ def can_bound_cheaply(problem: Problem, objective: float) -> bool:
         return False
     if not problem.fit_intercept:
         return objective <= BOUNDED_SHARE * problem.null_objective
-    largest = float((problem.root_weight * problem.y).max(initial=0.0))
+    largest = float(problem.loaded().weighted_y.max(initial=0.0))
     return is_planar(problem.n_samples, problem.n_features + 1) or largest * largest > objective
 
 

@@ -79,7 +79,7 @@ def reduce_rows(problem: Problem) -> Reduced:
     keep = w > 0.0
     if not problem.fit_intercept:
         keep &= X.any(axis=1)
-    constant = float(np.square((problem.root_weight * problem.y)[~keep]).sum())
+    constant = float(np.square(problem.loaded().weighted_y[~keep]).sum())
     n_zero = int(np.count_nonzero(~keep & (w > 0.0)))
     if not keep.any():
         q = problem.n_features + int(problem.fit_intercept)

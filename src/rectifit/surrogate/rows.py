@@ -148,11 +148,7 @@ class WorkingRows:
 
     def _gram(self, coordinates: Coordinates) -> Matrix:
         """Z'Z over all rows."""
-        gram = np.zeros((coordinates.n_directions, coordinates.n_directions))
-        for block in self._passes():
-            Z = self.rows(block, coordinates)
-            gram += Z.T @ Z
-        return gram
+        return self.gram_of(np.arange(self.n_rows), None, coordinates)[0]
 
     def _largest(self) -> Vector:
         largest = np.zeros(self.problem.n_columns)
@@ -201,10 +197,6 @@ class SparseRows(WorkingRows):
         if diagonal is None:
             return np.concatenate([np.linalg.norm(self.rows(block), axis=1) for block in self._passes()])
         return np.asarray(np.sqrt(self._A.power(2) @ np.square(self._maxima * diagonal)))
-
-    def _gram(self, coordinates: Coordinates) -> Matrix:
-        """Z'Z over all rows."""
-        return self.gram_of(np.arange(self.n_rows), None, coordinates)[0]
 
     def _largest(self) -> Vector:
         return np.asarray(self._maxima * (self._lengths > 0.0))

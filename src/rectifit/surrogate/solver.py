@@ -159,7 +159,7 @@ class SurrogateSolver:
 
     def _bound_without_solver(self, active: Mask) -> float:
         """Samples that are not active cost at least w y^2, wherever u is."""
-        kinked = (self.problem.root_weight * self.problem.y)[~active]
+        kinked = self.problem.loaded().weighted_y[~active]
         least = float(kinked @ kinked)
         return least - allowance(kinked.size, least)
 
