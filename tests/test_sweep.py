@@ -9,10 +9,10 @@ from rectifit.surrogate.passes import PassReader
 from rectifit.surrogate.sweep import Probe
 
 
-@pytest.mark.parametrize("buffered", [1, 40, 200, 1 << 17])
+@pytest.mark.parametrize("share", [1, 4, 10_000])
 @pytest.mark.parametrize("seed", range(6))
-def test_a_pass_is_the_sums_that_it_stands_for(seed, buffered, monkeypatch):
-    # However many rows are buffered before they are multiplied, however large the pieces are.
+def test_a_pass_is_the_sums_that_it_stands_for(seed, share, monkeypatch):
+    # However many rows are multiplied at a time, however large the pieces are.
     rng = np.random.default_rng(seed)
     n, p = 400, 4
     X = rng.standard_normal((n, p)) * ([1.0, 1e3, 1e-3, 1.0] if seed != 4 else 1e120)
@@ -20,8 +20,7 @@ def test_a_pass_is_the_sums_that_it_stands_for(seed, buffered, monkeypatch):
     y = rng.standard_normal(n) * 3.0
     w = rng.integers(0, 3, n).astype(float) if seed % 2 else None
     intercept = seed % 3 != 0
-    monkeypatch.setattr("rectifit.surrogate.piece_rows.BUFFER_NUMBERS", buffered)
-    monkeypatch.setattr("rectifit.surrogate.piece_rows.MIN_BUFFER_ROWS", 1 if buffered == 1 else 8)
+    monkeypatch.setattr("rectifit.surrogate.piece_rows.CHOSEN_SHARE", share)
     monkeypatch.setattr("rectifit.data.blocks.PIECE_NUMBERS", 600)
     reader = PassReader(Problem(ArrayData(X, y, w, block_rows=300), fit_intercept=intercept))
     coordinates, q = reader.coordinates, reader.coordinates.n_directions

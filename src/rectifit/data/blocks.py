@@ -154,6 +154,16 @@ class Block:
         """left'right, a sum over rows."""
         return left.T @ right
 
+    def choose(self, index: Any, space: Workspace) -> Block:
+        """Some of the rows, in memory that is used again; they have no numbers."""
+        X = self.take(self.X, index, space("chosen", (int(index.shape[0]), self.X.shape[1]), self.kind))
+        return replace(self, X=X, y=self.y[index], w=None if self.w is None else self.w[index])
+
+    @property
+    def kind(self) -> str:
+        """Name of the dtype of X."""
+        return str(self.X.dtype.name)
+
     def row_numbers(self) -> Any:
         """Numbers of the rows."""
         return np.arange(self.start, self.start + self.n_rows)

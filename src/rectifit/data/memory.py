@@ -28,6 +28,7 @@ class MemoryData(ArrayData):
     """
 
     in_memory = True
+    remembers = True
 
     def __init__(self, X: Any, y: Vector, sample_weight: Vector | None = None) -> None:
         # What was validated is not validated again.

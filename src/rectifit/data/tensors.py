@@ -57,6 +57,11 @@ class TensorBlock(Block):
         """Whether X is float64, row by row."""
         return bool(self.X.dtype == self.xp.float64 and self.X.is_contiguous())
 
+    @property
+    def kind(self) -> str:
+        """Name of the dtype of X."""
+        return str(self.X.dtype).removeprefix("torch.")
+
     def empty(self, shape: int | tuple[int, ...], kind: str) -> Any:
         """A tensor with anything in it, on the device of the block."""
         return self.xp.empty(shape, dtype=getattr(self.xp, kind), device=self.y.device)
@@ -112,6 +117,8 @@ class TensorData(Data):
     >>> X = torch.linspace(-1.0, 1.0, 101, device="cuda")[:, None]  # doctest: +SKIP
     >>> solution = solve(TensorData(X, torch.relu(2.0 * X[:, 0] - 0.5)), None)  # doctest: +SKIP
     """
+
+    remembers = True
 
     def __init__(self, X: Any, y: Any, sample_weight: Any = None, *, block_rows: int | None = None) -> None:
         self._torch = import_torch()

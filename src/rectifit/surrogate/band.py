@@ -13,7 +13,10 @@ import numpy as np
 
 from rectifit import pieces
 from rectifit._typing import Matrix, Vector
-from rectifit.surrogate.piece_rows import PieceRows, RowBuffer
+from rectifit.coordinates import Coordinates
+from rectifit.data.blocks import Block
+from rectifit.data.workspace import Workspace
+from rectifit.surrogate.piece_rows import PieceRows, chosen_rows
 
 __all__ = ["Band", "Near", "join_near"]
 
@@ -27,7 +30,7 @@ class Near(NamedTuple):
 
 
 def join_near(parts: tuple[Near, ...]) -> Near:
-    """Near rows of several pieces as one."""
+    """Near rows of several blocks as one."""
     return Near(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
@@ -36,50 +39,51 @@ class Band:
 
     Attributes
     ----------
-    slope, gram, gap : half of slope and curvature, and the sum of the Fenchel gaps, all smoothed
+    moments : [Z, v]'[Z, v] over those on the right of their kinks
+    smoothed, gap : moments with the smoothed curvature, and with half of the smoothed slope in the place of v;
+        the sum of the Fenchel gaps
     n_near, near : number of rows, and the rows, or None where there are more than the cap
     """
 
-    def __init__(self, name: str, n_directions: int, width: float, cap: int) -> None:
-        self.slope = np.zeros(n_directions)
-        self.gram = np.zeros((n_directions, n_directions))
-        self.gap = 0.0
+    def __init__(self, coordinates: Coordinates, block: Block, width: float, cap: int) -> None:
+        q = coordinates.n_directions + 1
+        self.moments = block.to_float64(np.zeros((q, q)))
+        self.smoothed = block.to_float64(np.zeros((q, q)))
+        self.gap = block.to_float64(np.zeros(()))
         self.n_near = 0
-        self.near: list[Near] | None = []
-        self._width, self._cap = width, cap
-        self._buffer = RowBuffer(name)
+        self.near: tuple[Near, ...] | None = ()
+        self._coordinates, self._block, self._width, self._cap = coordinates, block, width, cap
 
-    def add(self, rows: PieceRows, chosen: Any, u: Any) -> None:
-        """Add the rows that a mask chooses."""
-        xp = rows.piece.xp
-        index = xp.nonzero(chosen)[0]
-        edge = xp.concat([rows.edge[index], u[index][:, None]], axis=1)
-        for ready in self._buffer.add(rows, index, edge):
-            self._sum(ready)
+    def add(self, index: Any, u: Any, space: Workspace) -> None:
+        """Add rows of the block, with their pre-activations."""
+        for place, rows, v in chosen_rows(self._coordinates, self._block, index, space):
+            self._add(rows, v, u[place])
 
-    def finish(self) -> None:
-        """Sum up what is left in the buffer."""
-        for ready in self._buffer.release():
-            self._sum(ready)
-
-    def _sum(self, rows: PieceRows) -> None:
-        piece, xp, h = rows.piece, rows.piece.xp, self._width
-        p, q = rows.matrix.shape[1], rows.unit.size
-        # Zero rows never move, and stay on their constants.
-        moves = xp.any(rows.matrix != 0.0, axis=1) | xp.any(rows.edge[:, : q - p] != 0.0, axis=1)
-        if not bool(xp.all(moves)):
+    def _add(self, rows: PieceRows, v: Any, u: Any) -> None:
+        block, h = self._block, self._width
+        moves = self._find_moving(rows)
+        if moves is not None:
             rows = rows._replace(matrix=rows.matrix[moves], edge=rows.edge[moves])
-        v, u = rows.edge[:, q - p], rows.edge[:, q - p + 1]
+            v, u = v[moves], u[moves]
         self.n_near += int(v.shape[0])
         if self.n_near > self._cap:
             self.near = None
         elif self.near is not None:
-            self.near.append(Near(*(np.array(piece.to_numpy(a)) for a in (rows.dense(), v, u))))
+            self.near += (Near(*(np.array(block.to_numpy(a)) for a in (rows.dense(), v, u))),)
+        kink = pieces.inactive_kink(v)
+        self.moments += rows.moments(block.to_float64(u > kink))
         if h == np.inf:
             return
-        kink = pieces.inactive_kink(v)
-        self.gap += float(xp.sum(pieces.smoothed_gap(u, v, kink, h)))
-        edge = xp.concat([rows.edge[:, : q - p], (u - kink + h)[:, None]], axis=1)
-        moments = piece.to_numpy(rows._replace(edge=edge).moments(0.5 * pieces.smoothed_curvature(v, h)))
-        self.slope += moments[:q, q]
-        self.gram += moments[:q, :q]
+        self.gap += block.xp.sum(pieces.smoothed_gap(u, v, kink, h))
+        # Half of the slope is half of the curvature times this.
+        inside = (u - kink + h)[:, None]
+        smoothed = rows._replace(edge=block.xp.concat([rows.edge[:, :-1], inside], axis=1))
+        self.smoothed += smoothed.moments(0.5 * pieces.smoothed_curvature(v, h))
+
+    def _find_moving(self, rows: PieceRows) -> Any:
+        """Rows that are not zero, where some are: these never move, and stay on their constants."""
+        xp = self._block.xp
+        if self._coordinates.fit_intercept and self._block.w is None:
+            return None
+        moves = xp.any(rows.matrix != 0.0, axis=1) | xp.any(rows.edge[:, :-1] != 0.0, axis=1)
+        return None if bool(xp.all(moves)) else moves

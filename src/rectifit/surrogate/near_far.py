@@ -59,11 +59,15 @@ def count_near(n_directions: int, per_direction: int, turn: int, max_numbers: in
 
 
 class SurrogateStart(NamedTuple):
-    """Where to begin, how far rows are expected to move from there, and what is known of the place."""
+    """Where to begin, how far rows are expected to move from there, and what is known of the place.
+
+    `beside` is the last view of another surrogate from whose minimum it begins.
+    """
 
     gamma: Vector
     reach: float = 0.0
     view: View | None = None
+    beside: View | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +127,8 @@ class Reader(Protocol):
 class Question(NamedTuple):
     """One surrogate at one point, what the reader says of near rows, and what it saw of the surrogate last.
 
-    With `zero`, up to which u counts as 0, active sets get fingerprints.
+    With `zero`, up to which u counts as 0, active sets get fingerprints. `beside` is a view of another
+    surrogate not far from there.
     """
 
     active: ActiveSet
@@ -131,6 +136,7 @@ class Question(NamedTuple):
     target: Any
     last: tuple[View, ModelStep] | None = None
     zero: float | None = None
+    beside: View | None = None
 
 
 @dataclass
@@ -151,6 +157,8 @@ class SolveState:
     # Whether the point is expected to be the last, and what the last look has shown of the next surrogate.
     is_last: bool = False
     ahead: View | None = None
+    # A view of the surrogate from whose minimum this one begins.
+    beside: View | None = None
     # The last point that was accepted, with the step from there, and its value with all that smoothing hides.
     base: tuple[View, ModelStep] | None = field(default=None, repr=False)
     ceiling: float = math.inf
@@ -216,7 +224,12 @@ class NearFar:
         on_look: Callable[[list[Iterate]], None],
     ) -> list[Found]:
         states = [
-            SolveState(active, start.gamma, self.reader.target(active, start.gamma, start.reach, 0))
+            SolveState(
+                active,
+                start.gamma,
+                self.reader.target(active, start.gamma, start.reach, 0),
+                beside=start.beside,
+            )
             for active, start in zip(sets, starts, strict=True)
         ]
         for state, start in zip(states, starts, strict=True):
@@ -236,10 +249,13 @@ class NearFar:
         for state in states:
             places.append(len(questions))
             zero = None if following is None else self.zero_of(state.gamma)
-            questions.append(Question(state.active, state.gamma, state.target, state.last, zero))
+            questions.append(
+                Question(state.active, state.gamma, state.target, state.last, zero, state.beside)
+            )
             if following is not None and state.is_last and state.last is not None:
                 point = replace(state.last[0].at, gamma=state.gamma, fingerprints=None)
-                questions.append(questions[-1]._replace(active=following(point), last=None))
+                after = questions[-1]._replace(active=following(point), last=None, beside=state.last[0])
+                questions.append(after)
         views = self.reader.look(questions)
         for state, place, after in zip(states, places, [*places[1:], len(questions)], strict=True):
             state.ahead = views[place + 1] if after - place == 2 else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from rectifit.data.problem import Problem
 from rectifit.surrogate.model import BandSums, Iterate, ModelStep, View
 from rectifit.surrogate.near_far import Question
 from rectifit.surrogate.sample_model import BandTarget, SampleModel
+from rectifit.surrogate.sides import Sides
 from rectifit.surrogate.survey import GramTask, SurveyTask
 from rectifit.surrogate.sweep import PassResult, Probe, SweepTask
 
@@ -28,6 +31,16 @@ MAX_SAMPLE_NUMBERS = 1 << 23
 # A step that led too far is shortened to between these shares.
 MIN_SHARE = 0.1
 MAX_SHARE = 0.7
+# Looks at surrogates that are remembered, and at most one for so many columns of X: each takes two bytes per row.
+MAX_REMEMBERED = 32
+COLUMNS_PER_REMEMBERED = 2
+
+
+@dataclass(frozen=True, eq=False)
+class PassView(View):
+    """A view with what it leaves for the next look, where rows stay in this process."""
+
+    sides: Sides | None
 
 
 class PassReader:
@@ -61,6 +74,8 @@ class PassReader:
         self.n_samples = problem.n_samples
         self.n_passes = 0
         self._on_pass = on_pass
+        self._remembered: deque[Sides] = deque()
+        self._max_remembered = min(MAX_REMEMBERED, max(problem.n_features // COLUMNS_PER_REMEMBERED, 1))
         outcomes, p = problem.data.outcomes, problem.n_features
         wanted = max(SAMPLE_FACTOR * (p + 1), MIN_SAMPLE_ROWS)
         wanted = min(wanted, max(MAX_SAMPLE_NUMBERS // p, 2 * (p + 1)))
@@ -110,14 +125,34 @@ class PassReader:
         nothing = BandTarget(-1.0, 0)
         targets: list[BandTarget] = [question.target or nothing for question in questions]
         probes = [
-            Probe(question.gamma, question.active, target.width, target.cap, question.zero)
+            Probe(
+                question.gamma,
+                question.active,
+                target.width,
+                target.cap,
+                question.zero,
+                self._base(question),
+                Sides(question.active) if self.data.remembers else None,
+            )
             for question, target in zip(questions, targets, strict=True)
         ]
         found = self.sweep(probes)
+        self._remember(probes)
         return [
             self._view(probe, found, far, e)
             for e, (probe, far) in enumerate(zip(probes, found.far(), strict=True))
         ]
+
+    def _base(self, question: Question) -> Sides | None:
+        """What the last look at the surrogate has left, or one at a surrogate close to it."""
+        view = question.last[0] if question.last is not None else question.beside
+        return view.sides if isinstance(view, PassView) else None
+
+    def _remember(self, probes: Sequence[Probe]) -> None:
+        """Let go of the sides that are remembered longest."""
+        self._remembered.extend(probe.sides for probe in probes if probe.sides is not None)
+        while len(self._remembered) > self._max_remembered:
+            self._remembered.popleft().blocks.clear()
 
     def share_of_step(self, start: tuple[View, ModelStep], end: tuple[View, ModelStep]) -> float:
         """Where a straight line through the slopes at both ends puts the minimum."""
@@ -145,4 +180,5 @@ class PassReader:
         near = found.near_rows(line, gamma.size)
         slope = 2.0 * (gram @ gamma - far[:-1, -1])
         margin = probe.width / self.reach if self.reach > 0.0 else np.inf
-        return View(at, slope, gram, margin, probe.width, near, None, None, band)
+        right_gram = found.moments[line][:-1, :-1] + self.ridge
+        return PassView(at, slope, gram, margin, probe.width, near, right_gram, None, band, probe.sides)

@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from rectifit._typing import Matrix, Vector
 from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block
 from rectifit.data.workspace import Workspace
 
-__all__ = ["MomentSums", "PieceRows", "RowBuffer", "read_piece"]
+__all__ = ["PieceRows", "chosen_rows", "read_piece"]
 
-# Numbers in the rows that are buffered before they are multiplied, and rows that are buffered at least.
-BUFFER_NUMBERS = 1 << 17
-MIN_BUFFER_ROWS = 256
+# Chosen rows are multiplied so many at a time, as a share of a piece.
+CHOSEN_SHARE = 4
 
 
 class PieceRows(NamedTuple):
@@ -96,62 +94,11 @@ def read_piece(coordinates: Coordinates, piece: Block, space: Workspace) -> tupl
     return PieceRows(piece, space, Z, v[:, None], np.ones(coordinates.n_directions)), v
 
 
-class RowBuffer:
-    """Rows gathered from the pieces of a block until they are many: products of few rows are slow."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._rows: PieceRows | None = None
-        self._n = 0
-
-    def add(self, rows: PieceRows, index: Any, edge: Any = None) -> Iterator[PieceRows]:
-        """Add some rows, with an edge of their own if given; yields a full buffer, to be used at once."""
-        n = int(index.shape[0])
-        if n == 0:
-            return
-        capacity = max(BUFFER_NUMBERS // rows.unit.size, MIN_BUFFER_ROWS)
-        at_once = 2 * n > capacity
-        if at_once or self._n + n > capacity:
-            yield from self.release()
-        edge = rows.edge[index] if edge is None else edge
-        if self._rows is None:
-            name, size = ("taken", rows.matrix.shape[0]) if at_once else (self._name, capacity)
-            A = rows.space(name, (size, rows.matrix.shape[1]))
-            self._rows = rows._replace(matrix=A, edge=rows.space(f"edge of {name}", (size, edge.shape[1])))
-        place = slice(self._n, self._n + n)
-        rows.piece.take(rows.matrix, index, self._rows.matrix[place])
-        self._rows.edge[place] = edge
-        self._n += n
-        if at_once:
-            yield from self.release()
-
-    def release(self) -> Iterator[PieceRows]:
-        """All rows in the buffer, if any."""
-        rows, n = self._rows, self._n
-        self._rows, self._n = None, 0
-        if rows is not None:
-            yield rows._replace(matrix=rows.matrix[:n], edge=rows.edge[:n])
-
-
-class MomentSums:
-    """Moments of chosen rows of the pieces of a block, one matrix per line."""
-
-    def __init__(self, block: Block, n_lines: int, n_directions: int) -> None:
-        self._block = block
-        self._totals = block.to_float64(np.zeros((n_lines, n_directions + 1, n_directions + 1)))
-        self._buffers: dict[tuple[int, float], RowBuffer] = {}
-
-    def add(self, line: int, rows: PieceRows, chosen: Any, sign: float = 1.0) -> None:
-        """Add the rows that a mask chooses, or with the sign -1 subtract them."""
-        buffer = self._buffers.get((line, sign))
-        if buffer is None:
-            buffer = self._buffers[line, sign] = RowBuffer(f"buffer {line} {sign}")
-        for ready in buffer.add(rows, rows.piece.xp.nonzero(chosen)[0]):
-            self._totals[line] += sign * ready.moments()
-
-    def finish(self) -> npt.NDArray[np.float64]:
-        """The matrices."""
-        for (line, sign), buffer in self._buffers.items():
-            for ready in buffer.release():
-                self._totals[line] += sign * ready.moments()
-        return np.asarray(self._block.to_numpy(self._totals))
+def chosen_rows(
+    coordinates: Coordinates, block: Block, index: Any, space: Workspace
+) -> Iterator[tuple[slice, PieceRows, Any]]:
+    """Some rows of a block and their outcomes, a few at a time, each with its place in the index."""
+    size = max(block.piece_numbers // (CHOSEN_SHARE * coordinates.n_columns), 1)
+    for begin in range(0, int(index.shape[0]), size):
+        place = slice(begin, begin + size)
+        yield place, *read_piece(coordinates, block.choose(index[place], space), space)

@@ -85,7 +85,9 @@ class SampleModel:
     def next_starts(self, sets: Sequence[ActiveSet], bases: Sequence[Found]) -> list[SurrogateStart]:
         """From minima found before: moved as the minimum of the sample moves."""
         if self._solver is None:
-            return [SurrogateStart(base.at.gamma, self._length(base.at.gamma)) for base in bases]
+            return [
+                SurrogateStart(base.at.gamma, self._length(base.at.gamma), beside=base.view) for base in bases
+            ]
         before, after = self._minimise([base.at.active for base in bases]), self._minimise(sets)
         return [self._move(base, new - old) for base, new, old in zip(bases, after, before, strict=True)]
 
@@ -94,7 +96,7 @@ class SampleModel:
         length = self._length(shift)
         if base.ahead is not None and 2.0 * length <= base.ahead.width:
             return SurrogateStart(base.at.gamma, 0.0, base.ahead)
-        return SurrogateStart(base.at.gamma + shift, AFTER_SAMPLE * length)
+        return SurrogateStart(base.at.gamma + shift, AFTER_SAMPLE * length, beside=base.view)
 
     def target(self, active: ActiveSet, gamma: Vector, reach: float, turn: int) -> BandTarget:
         """A band with as many rows as are sought, or with all that may cross; too many are not kept."""

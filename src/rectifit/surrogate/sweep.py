@@ -5,11 +5,12 @@ others far. A pass returns per probe
 
 * the values of F_I and of the true objective L (without ridge), and a fingerprint of the active set at the
   point: the sum, modulo 2^64, of a random number per active row;
-* the moments of the far rows on their quadratic: around the point they are one quadratic;
+* the moments of the rows on their quadratic: around the point the far ones are one quadratic;
 * the near rows themselves, unless they are too many, and what they are with their kinks smoothed.
 
-Moments of neighbouring probes differ in few rows and are accumulated as differences, so that all splits of
-the sorting method together cost little more than one X'X.
+A block is read once, for the pre-activations at all points. All that follows is about few of its rows:
+moments are mended by the rows that have changed sides (`rectifit.surrogate.sides`), or differ from the next
+probe's, so that all splits of the sorting method together cost little more than one X'X.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from rectifit.active import ActiveSet, Sign
 from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block
 from rectifit.data.sampling import hash_rows
+from rectifit.data.workspace import Workspace
 from rectifit.surrogate.band import Band, Near, join_near
-from rectifit.surrogate.piece_rows import MomentSums, PieceRows, read_piece
+from rectifit.surrogate.piece_rows import PieceRows, read_piece
+from rectifit.surrogate.sides import BlockSides, Sides, sum_right
 
 __all__ = ["PassResult", "Probe", "SweepTask"]
 
@@ -35,7 +38,8 @@ class Probe(NamedTuple):
     """A surrogate, a point, and the distance from their kinks up to which rows are near; below 0: none is.
 
     Near rows are brought back unless there are more than `cap`. With `zero`, up to which u counts as 0, the
-    active set at the point gets a fingerprint, and so does the surrogate's.
+    active set at the point gets a fingerprint, and so does the surrogate's. What a former look has left may be
+    the `base` of this one, which leaves its own in `sides`; both only where the blocks stay in this process.
     """
 
     gamma: Vector
@@ -43,17 +47,19 @@ class Probe(NamedTuple):
     width: float
     cap: int = 0
     zero: float | None = None
+    base: Sides | None = None
+    sides: Sides | None = None
 
 
 @dataclass(frozen=True)
 class PassResult:
-    """Sums over rows, one line per probe; `moments` are differences from the next probe's.
+    """Sums over rows, one line per probe.
 
     Attributes
     ----------
     values, objectives : F_I and L
     fingerprints : of the surrogates' active sets, and of those at the points
-    moments : [Z, v]'[Z, v] over the far rows on their quadratic
+    moments, near_moments : [Z, v]'[Z, v] over the rows on their quadratic, and over the near ones of these
     band_slopes, band_grams, band_gaps : of the near rows, smoothed (see `rectifit.surrogate.band`)
     n_near, near : their number, and the rows, or None where there are too many
     """
@@ -62,6 +68,7 @@ class PassResult:
     objectives: Vector
     fingerprints: npt.NDArray[np.int64]
     moments: npt.NDArray[np.float64]
+    near_moments: npt.NDArray[np.float64]
     band_slopes: Matrix
     band_grams: npt.NDArray[np.float64]
     band_gaps: Vector
@@ -87,8 +94,8 @@ class PassResult:
         return self.__dict__ | {"near": near}
 
     def far(self) -> npt.NDArray[np.float64]:
-        """Moments of the far rows, from their differences."""
-        return np.cumsum(self.moments[::-1], axis=0)[::-1]
+        """Moments of the far rows."""
+        return self.moments - self.near_moments
 
     def near_rows(self, line: int, n_directions: int) -> Near | None:
         """The near rows of a probe in one piece."""
@@ -108,97 +115,146 @@ class SweepTask:
     probes: tuple[Probe, ...]
 
     def __call__(self, block: Block) -> PassResult:
-        """Add up the pieces of a block."""
-        k, q, space = len(self.probes), self.coordinates.n_directions, block.workspace()
-        total = _Totals(block, self.probes, q)
-        points = [probe.gamma for probe in self.probes]
-        points += [probe.active.gamma for probe in self.probes if isinstance(probe.active, Sign)]
-        gammas = np.array(points)
-        widths = block.to_float64(np.array([[probe.width] for probe in self.probes]))
-        for piece in block.pieces(len(points) + 2 * k):
-            rows, v = read_piece(self.coordinates, piece, space)
-            self._add(total, rows, v, gammas, widths)
-        return total.finish()
+        """Look at all rows of a block, then sum up those that matter."""
+        probes, space = self.probes, block.workspace()
+        bases = [probe.base and probe.base.blocks.get(block.start) for probe in probes]
+        look = _Look(block, self.coordinates, probes, bases)
+        for piece in block.pieces(len(look.points) + 2 * len(probes)):
+            look.add(piece, *read_piece(self.coordinates, piece, space))
+        sides = sum_right(self.coordinates, block, look.active, look.right, bases, space)
+        for probe, found in zip(probes, sides, strict=True):
+            if probe.sides is not None:
+                probe.sides.blocks[block.start] = found
+        bands = look.bands(space)
+        return _put_together(block, look, sides, bands, tuple(probe.cap for probe in probes))
 
-    def _add(self, total: _Totals, rows: PieceRows, v: Any, gammas: Matrix, widths: Any) -> None:
-        piece, space, xp = rows.piece, rows.space, rows.piece.xp
-        k = len(self.probes)
-        V = rows.times(gammas)
+
+class _Look:
+    """What is seen of every row of a block: values, and on which side of its kink it is, and how near.
+
+    Attributes
+    ----------
+    points : the points of the probes, and those that decide which rows are active where that is not known
+    active, right : masks, one line per probe
+    values, objectives, fingerprints : as in `PassResult`
+    """
+
+    def __init__(
+        self,
+        block: Block,
+        coordinates: Coordinates,
+        probes: tuple[Probe, ...],
+        bases: list[BlockSides | None],
+    ) -> None:
+        k = len(probes)
+        self._block, self._coordinates, self._probes = block, coordinates, probes
+        self._known = [
+            base.active if base is not None and probe.base is not None and probe.base.is_of(probe.active) else None
+            for probe, base in zip(probes, bases, strict=True)
+        ]
+        deciding = [
+            probe.active.gamma
+            for probe, known in zip(probes, self._known, strict=True)
+            if known is None and isinstance(probe.active, Sign)
+        ]
+        self.points = np.array([probe.gamma for probe in probes] + deciding)
+        self._widths = block.to_float64(np.array([[probe.width] for probe in probes]))
+        self.active = block.empty((k, block.n_rows), "bool")
+        self.right = block.empty((k, block.n_rows), "bool")
+        self.values, self.objectives = np.zeros(k), np.zeros(k)
+        self.fingerprints = np.zeros((k, 2), dtype=np.int64)
+        self._near: list[list[tuple[Any, Any]]] = [[] for _ in probes]
+
+    def add(self, piece: Block, rows: PieceRows, v: Any) -> None:
+        """Look at a piece of the block."""
+        space, xp, k = rows.space, piece.xp, len(self._probes)
+        first = piece.start - self._block.start
+        place = slice(first, first + piece.n_rows)
+        V = rows.times(self.points)
         U, shape = V[:k], (k, v.shape[0])
-        active = self._mark_active(rows, v, V[k:], space("active", shape, "bool"))
+        active, right = self.active[:, place], self.right[:, place]
+        self._mark_active(piece, v, V[k:], active, place)
         kink = xp.multiply(v, v > 0.0, out=space("kink", shape[1:]))
         kink *= 2.0
-        right = xp.greater(U, kink, out=space("right", shape, "bool"))
+        right[...] = xp.greater(U, kink, out=space("right", shape, "bool"))
         right |= active
         R = xp.subtract(U, kink, out=space("residual", shape))
-        near = xp.less_equal(xp.abs(R, out=R), widths, out=space("near", shape, "bool"))
-        far = xp.logical_not(active, out=space("far", shape, "bool"))
-        near &= far
-        far = xp.logical_not(near, out=far)
-        far &= right
-        total.values += self._squares(U, right, v, R, piece)
-        total.objectives += self._squares(U, xp.greater(U, 0.0, out=right), v, R, piece)
-        for line in np.flatnonzero(piece.to_numpy(xp.any(near, axis=1))).tolist():
-            total.bands[line].add(rows, near[line], U[line])
-        self._add_fingerprints(total, piece, active, v, U)
-        other = xp.logical_not(far, out=right)
-        total.moments.add(k - 1, rows, far[k - 1])
-        for line in range(k - 1):
-            total.moments.add(line, rows, far[line] & other[line + 1])
-            total.moments.add(line, rows, far[line + 1] & other[line], -1.0)
+        near = xp.less_equal(xp.abs(R, out=R), self._widths, out=space("near", shape, "bool"))
+        near &= xp.logical_not(active, out=space("inactive", shape, "bool"))
+        self._add_near(piece, near, U, first)
+        self.values += self._squares(piece, U, right, v, R)
+        self.objectives += self._squares(piece, U, xp.greater(U, 0.0, out=near), v, R)
+        self._add_fingerprints(piece, active, v, U)
 
-    def _mark_active(self, rows: PieceRows, v: Any, at_points: Any, out: Any) -> Any:
-        """Active rows of a piece, one line per probe; `at_points` is u at the points that decide."""
+    def bands(self, space: Workspace) -> list[Band]:
+        """The near rows of every probe."""
+        bands = []
+        for probe, parts in zip(self._probes, self._near, strict=True):
+            band = Band(self._coordinates, self._block, probe.width, probe.cap)
+            if parts:
+                band.add(*map(self._block.xp.concat, zip(*parts, strict=True)), space)
+            bands.append(band)
+        return bands
+
+    def _mark_active(self, piece: Block, v: Any, at_points: Any, active: Any, place: slice) -> None:
+        """Active rows of a piece; `at_points` is u at the points that decide."""
         points = iter(at_points)
-        for line, probe in enumerate(self.probes):
-            u = next(points) if isinstance(probe.active, Sign) else None
-            out[line] = probe.active.mark(rows.piece, v, self.coordinates.scale, u)
-        return out
+        for line, (probe, known) in enumerate(zip(self._probes, self._known, strict=True)):
+            if known is not None:
+                active[line] = known[place]
+            else:
+                u = next(points) if isinstance(probe.active, Sign) else None
+                active[line] = probe.active.mark(piece, v, self._coordinates.scale, u)
 
-    def _add_fingerprints(self, total: _Totals, piece: Block, active: Any, v: Any, U: Any) -> None:
-        numbers = None
-        for line, probe in enumerate(self.probes):
-            if probe.zero is None:
-                continue
-            numbers = hash_rows(piece.row_numbers()) if numbers is None else numbers
-            at_point = (U[line] > probe.zero) & (v > 0.0)
+    def _add_near(self, piece: Block, near: Any, U: Any, first: int) -> None:
+        """Keep the numbers and the pre-activations of the near rows."""
+        xp = piece.xp
+        counts = piece.to_numpy(xp.sum(near, axis=1))
+        if not counts.any():
+            return
+        index, u, ends = xp.nonzero(near)[1] + first, U[near], np.cumsum(counts).tolist()
+        for line, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+            if begin < end:
+                self._near[line].append((index[begin:end], u[begin:end]))
+
+    def _add_fingerprints(self, piece: Block, active: Any, v: Any, U: Any) -> None:
+        xp, lines = piece.xp, [line for line, probe in enumerate(self._probes) if probe.zero is not None]
+        if not lines:
+            return
+        numbers, positive = hash_rows(piece.row_numbers()), v > 0.0
+        for line in lines:
+            at_point = (U[line] > self._probes[line].zero) & positive
             # Sums of arrays wrap around without a warning; products are faster than choosing the rows.
-            both = [int(piece.xp.sum(on * numbers)) for on in (active[line], at_point)]
-            total.fingerprints[line] += np.array(both)
+            both = [int(xp.sum(on * numbers)) for on in (active[line], at_point)]
+            self.fingerprints[line] += np.array(both)
 
     @staticmethod
-    def _squares(U: Any, on: Any, v: Any, out: Any, piece: Block) -> Any:
+    def _squares(piece: Block, U: Any, on: Any, v: Any, out: Any) -> Any:
         """Sums of (u on - v)^2, line by line."""
         R = piece.xp.multiply(U, on, out=out)
         R -= v
         return piece.to_numpy(piece.xp.vecdot(R, R))
 
 
-class _Totals:
-    """Sums while the pieces of a block are added up."""
+def _put_together(
+    block: Block, look: _Look, sides: list[BlockSides], bands: list[Band], caps: tuple[int, ...]
+) -> PassResult:
+    """All sums of a block."""
 
-    def __init__(self, block: Block, probes: tuple[Probe, ...], q: int) -> None:
-        k = len(probes)
-        self.values = np.zeros(k)
-        self.objectives = np.zeros(k)
-        self.fingerprints = np.zeros((k, 2), dtype=np.int64)
-        self.moments = MomentSums(block, k, q)
-        self.bands = [Band(f"near {e}", q, probe.width, probe.cap) for e, probe in enumerate(probes)]
-        self.caps = tuple(probe.cap for probe in probes)
+    def bring(arrays: list[Any]) -> Any:
+        return np.array(block.to_numpy(block.xp.stack(arrays)))
 
-    def finish(self) -> PassResult:
-        """The same as a summary."""
-        for band in self.bands:
-            band.finish()
-        return PassResult(
-            values=self.values,
-            objectives=self.objectives,
-            fingerprints=self.fingerprints,
-            moments=self.moments.finish(),
-            band_slopes=np.array([band.slope for band in self.bands]),
-            band_grams=np.array([band.gram for band in self.bands]),
-            band_gaps=np.array([band.gap for band in self.bands]),
-            n_near=np.array([float(band.n_near) for band in self.bands]),
-            near=tuple(None if band.near is None else tuple(band.near) for band in self.bands),
-            caps=self.caps,
-        )
+    smoothed = bring([band.smoothed for band in bands])
+    return PassResult(
+        values=look.values,
+        objectives=look.objectives,
+        fingerprints=look.fingerprints,
+        moments=bring([found.moments for found in sides]),
+        near_moments=bring([band.moments for band in bands]),
+        band_slopes=smoothed[:, :-1, -1],
+        band_grams=smoothed[:, :-1, :-1],
+        band_gaps=bring([band.gap for band in bands]),
+        n_near=np.array([float(band.n_near) for band in bands]),
+        near=tuple(band.near for band in bands),
+        caps=caps,
+    )
