@@ -8,13 +8,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 from threading import Event
 from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["count_threads", "map_ordered", "uses_cluster", "workers"]
+__all__ = ["count_threads", "limit_threads", "map_ordered", "uses_cluster", "workers"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -38,17 +39,29 @@ def count_threads(n_jobs: Any) -> int:
     return int(effective_n_jobs(int(n_jobs)))
 
 
+def limit_threads(user_api: str | None = None) -> AbstractContextManager[Any]:
+    """One thread for every matrix product meanwhile, or for all that libraries of one kind do ("blas")."""
+    limits: AbstractContextManager[Any] = _controller(len(sys.modules)).limit(limits=1, user_api=user_api)
+    return limits
+
+
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> Any:  # noqa: ARG001 - more libraries may be loaded with more modules
+    """The libraries that have threads; to look for them takes milliseconds."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 @contextmanager
 def workers(n_threads: int) -> Iterator[Callable[..., Iterator[Any]]]:
     """A function like `map` whose work is done on so many threads, with one BLAS thread each."""
     if n_threads == 1:
         yield map
         return
-    from threadpoolctl import threadpool_limits
-
     pool = ThreadPoolExecutor(n_threads)
     try:
-        with threadpool_limits(1):
+        with limit_threads():
             yield pool.map
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -17,14 +17,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce as fold
 from threading import Event
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from rectifit._typing import Vector
 from rectifit.data.workspace import Workspace
+from rectifit.parallel import limit_threads
 
-__all__ = ["Block", "Mergeable", "S", "Total", "blas_threads", "merge_all", "run_blocks"]
+__all__ = ["Block", "ChosenRows", "Mergeable", "S", "Total", "blas_threads", "merge_all", "run_blocks"]
 
 # Numbers of X in a piece of a block, which stays in the processor's cache.
 PIECE_NUMBERS = 1 << 19
@@ -50,6 +52,18 @@ class Total:
     def merge(self, other: Total) -> Total:
         """The sum over both blocks."""
         return Total(self.value + other.value)
+
+
+class ChosenRows(NamedTuple):
+    """Rows of a block, line after line: their numbers in the block, and how many each line has."""
+
+    index: Any
+    counts: npt.NDArray[np.int64]
+
+    def part(self, place: slice) -> ChosenRows:
+        """Those in one place of the index."""
+        ends = np.clip(np.cumsum(self.counts), place.start, place.stop)
+        return ChosenRows(self.index[place], np.diff(ends, prepend=place.start))
 
 
 @dataclass(frozen=True)
@@ -164,6 +178,23 @@ class Block:
         """Name of the dtype of X."""
         return str(self.X.dtype.name)
 
+    def line_numbers(self, counts: npt.NDArray[np.int64]) -> Any:
+        """The number of its line for every row, of lines that have so many rows."""
+        return np.repeat(np.arange(counts.size), counts)
+
+    def line_products(self, left: Any, right: Any, lines: ChosenRows) -> Any:
+        """left'right for every line, a sum over its rows."""
+        ends = np.cumsum(lines.counts).tolist()
+        return np.stack([left[a:b].T @ right[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)])
+
+    def beside(self, *columns: Any) -> Any:
+        """Arrays of columns, and single columns, side by side."""
+        return self.xp.concat([a if a.ndim == 2 else a[:, None] for a in columns], axis=1)
+
+    def squares(self, lines: Any) -> Any:
+        """Sum of squares of every line; the array may be overwritten."""
+        return np.vecdot(lines, lines)
+
     def row_numbers(self) -> Any:
         """Numbers of the rows."""
         return np.arange(self.start, self.start + self.n_rows)
@@ -201,8 +232,6 @@ def run_blocks(work: Callable[[int, dict[str, Any]], S], n_blocks: int, n_thread
     Thread k has the blocks k, k + n_threads, ...: neighbours are read at about the same time, and every
     thread holds one block, one summary, and its memory `kept`.
     """
-    from threadpoolctl import threadpool_limits
-
     n_threads, is_abandoned = max(1, min(n_threads, n_blocks)), Event()
 
     def share(first: int) -> S:
@@ -214,7 +243,7 @@ def run_blocks(work: Callable[[int, dict[str, Any]], S], n_blocks: int, n_thread
             total = total.merge(work(index, kept))
         return total
 
-    with threadpool_limits(1, "blas"):
+    with limit_threads("blas"):
         if n_threads == 1:
             return share(0)
         with ThreadPoolExecutor(n_threads) as pool:

@@ -20,6 +20,7 @@ from rectifit.checks import check_array, check_length
 from rectifit.data.base import Data
 from rectifit.data.blocks import Block, S, merge_all
 from rectifit.data.prediction import relu
+from rectifit.parallel import limit_threads
 
 __all__ = ["DaskData", "check_dimensions", "is_dask", "predict_chunks"]
 
@@ -71,7 +72,6 @@ class DaskData(Data):
         """One pass, on the scheduler in use."""
         from dask.base import compute
         from dask.delayed import delayed
-        from threadpoolctl import threadpool_limits
 
         # A large task travels once and is shared by the chunks, a small one goes along with every chunk.
         is_large = len(pickle.dumps(task)) * len(self._lengths) > MAX_COPIED_BYTES
@@ -92,7 +92,7 @@ class DaskData(Data):
         while len(summaries) > FAN_IN:
             summaries = [merge(summaries[e : e + FAN_IN]) for e in range(0, len(summaries), FAN_IN)]
         # The limit is for schedulers in this process; workers have their own.
-        with threadpool_limits(1, "blas"):
+        with limit_threads("blas"):
             parts: tuple[S, ...] = compute(*summaries)
         return merge_all(parts)
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rectifit.checks import check_array, check_length, check_tensor, import_torch, is_tensor, to_numpy
 from rectifit.data.base import Data
-from rectifit.data.blocks import PIECE_NUMBERS, Block, S, merge_all
+from rectifit.data.blocks import PIECE_NUMBERS, Block, ChosenRows, S, merge_all
 
 __all__ = ["TensorBlock", "TensorData"]
 
@@ -78,6 +79,37 @@ class TensorBlock(Block):
             return left.T @ right
         lefts, rights = (a[:whole].reshape(-1, PART_ROWS, a.shape[1]) for a in (left, right))
         return (lefts.transpose(1, 2) @ rights).sum(0) + left[whole:].T @ right[whole:]
+
+    def line_numbers(self, counts: npt.NDArray[np.int64]) -> Any:
+        """The number of its line for every row, of lines that have so many rows."""
+        numbers = self.xp.arange(counts.size, device=self.y.device)
+        on_device = self.xp.from_numpy(counts).to(self.y.device)
+        return self.xp.repeat_interleave(numbers, on_device, output_size=int(counts.sum()))
+
+    def line_products(self, left: Any, right: Any, lines: ChosenRows) -> Any:
+        """left'right for every line: one product of all parts of lines, which are padded with zero rows."""
+        counts = lines.counts
+        size = int(np.clip(counts.max(initial=1), 1, PART_ROWS))
+        n_parts = -(-counts // size)
+        ends = np.cumsum(counts)
+        # Of every part: its line, and its first row.
+        line = np.repeat(np.arange(counts.size), n_parts)
+        first = (ends - counts)[line] + size * (np.arange(line.size) - (np.cumsum(n_parts) - n_parts)[line])
+        total = self.to_float64(np.zeros((counts.size, left.shape[1], right.shape[1])))
+        if line.size == 0:
+            return total
+        bounds = self.xp.from_numpy(np.stack([first, ends[line], line])).to(self.y.device)
+        rows = bounds[0][:, None] + self.xp.arange(size, device=self.y.device)
+        is_there = (rows < bounds[1][:, None])[..., None]
+        index = rows.clamp_(max=left.shape[0] - 1).flatten()
+        shape = (line.size, size, -1)
+        lefts, rights = (a.index_select(0, index).reshape(shape) for a in (left, right))
+        lefts *= is_there
+        return total.index_add_(0, bounds[2], lefts.transpose(1, 2) @ rights)
+
+    def squares(self, lines: Any) -> Any:
+        """Sum of squares of every line, in whose place the squares are written."""
+        return lines.square_().sum(1)
 
     def row_numbers(self) -> Any:
         """Numbers of the rows."""

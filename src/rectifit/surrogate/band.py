@@ -7,18 +7,20 @@ price of its Fenchel gap.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from rectifit import pieces
 from rectifit._typing import Matrix, Vector
 from rectifit.coordinates import Coordinates
-from rectifit.data.blocks import Block
+from rectifit.data.blocks import Block, ChosenRows
 from rectifit.data.workspace import Workspace
-from rectifit.surrogate.piece_rows import PieceRows, chosen_rows
+from rectifit.surrogate.piece_rows import by_lines
 
-__all__ = ["Band", "Near", "join_near"]
+__all__ = ["Bands", "Near", "find_bands", "join_near"]
 
 
 class Near(NamedTuple):
@@ -34,56 +36,106 @@ def join_near(parts: tuple[Near, ...]) -> Near:
     return Near(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-class Band:
-    """The near rows of one probe in a block.
+class Bands(NamedTuple):
+    """The near rows of a block, one line per probe.
 
     Attributes
     ----------
     moments : [Z, v]'[Z, v] over those on the right of their kinks
-    smoothed, gap : moments with the smoothed curvature, and with half of the smoothed slope in the place of v;
-        the sum of the Fenchel gaps
+    slopes, grams, gaps : half of slope and curvature, and the sum of the Fenchel gaps, all smoothed
     n_near, near : number of rows, and the rows, or None where there are more than the cap
     """
 
-    def __init__(self, coordinates: Coordinates, block: Block, width: float, cap: int) -> None:
-        q = coordinates.n_directions + 1
-        self.moments = block.to_float64(np.zeros((q, q)))
-        self.smoothed = block.to_float64(np.zeros((q, q)))
-        self.gap = block.to_float64(np.zeros(()))
-        self.n_near = 0
-        self.near: tuple[Near, ...] | None = ()
-        self._coordinates, self._block, self._width, self._cap = coordinates, block, width, cap
+    moments: npt.NDArray[np.float64]
+    slopes: Matrix
+    grams: npt.NDArray[np.float64]
+    gaps: Vector
+    n_near: Vector
+    near: tuple[tuple[Near, ...] | None, ...]
 
-    def add(self, index: Any, u: Any, space: Workspace) -> None:
-        """Add rows of the block, with their pre-activations."""
-        for place, rows, v in chosen_rows(self._coordinates, self._block, index, space):
-            self._add(rows, v, u[place])
 
-    def _add(self, rows: PieceRows, v: Any, u: Any) -> None:
-        block, h = self._block, self._width
-        moves = self._find_moving(rows)
-        if moves is not None:
-            rows = rows._replace(matrix=rows.matrix[moves], edge=rows.edge[moves])
-            v, u = v[moves], u[moves]
-        self.n_near += int(v.shape[0])
-        if self.n_near > self._cap:
-            self.near = None
-        elif self.near is not None:
-            self.near += (Near(*(np.array(block.to_numpy(a)) for a in (rows.dense(), v, u))),)
-        kink = pieces.inactive_kink(v)
-        self.moments += rows.moments(block.to_float64(u > kink))
-        if h == np.inf:
-            return
-        self.gap += block.xp.sum(pieces.smoothed_gap(u, v, kink, h))
-        # Half of the slope is half of the curvature times this.
-        inside = (u - kink + h)[:, None]
-        smoothed = rows._replace(edge=block.xp.concat([rows.edge[:, :-1], inside], axis=1))
-        self.smoothed += smoothed.moments(0.5 * pieces.smoothed_curvature(v, h))
+def find_bands(
+    coordinates: Coordinates,
+    block: Block,
+    limits: Sequence[tuple[float, int]],
+    chosen: ChosenRows,
+    u: Any,
+    space: Workspace,
+) -> Bands:
+    """Sum up near rows, and bring back those of the lines that have few.
 
-    def _find_moving(self, rows: PieceRows) -> Any:
-        """Rows that are not zero, where some are: these never move, and stay on their constants."""
-        xp = self._block.xp
-        if self._coordinates.fit_intercept and self._block.w is None:
-            return None
-        moves = xp.any(rows.matrix != 0.0, axis=1) | xp.any(rows.edge[:, :-1] != 0.0, axis=1)
-        return None if bool(xp.all(moves)) else moves
+    Parameters
+    ----------
+    limits : width and cap of every line
+    chosen, u : the near rows, and their pre-activations
+    """
+    widths = np.array([width for width, _ in limits])
+    q, is_finite = coordinates.n_directions, np.isfinite(widths)
+    chosen, u = _drop_zero_rows(coordinates, block, chosen, u, space)
+    near: list[tuple[Near, ...] | None] = [
+        () if n <= cap else None for n, (_, cap) in zip(chosen.counts, limits, strict=True)
+    ]
+    # Where the band is as wide as can be, no row is far, and nothing is smoothed.
+    width_of = block.to_float64(np.where(is_finite, widths, 1.0))
+    is_smoothed = block.to_float64(0.5 * is_finite)
+    sums = block.to_float64(np.zeros((len(limits), 2 * q + 7, q + 3)))
+    for place, part, rows, v in by_lines(coordinates, block, chosen, space):
+        Z, u_part, line = rows.dense(), u[place], block.line_numbers(part.counts)
+        kink, h = pieces.inactive_kink(v), width_of[line]
+        # The smoothed slope is its curvature times the distance from where it begins.
+        right = block.beside(Z, v, u_part - kink + h, block.xp.ones_like(v))
+        half = is_smoothed[line]
+        curvature = half * pieces.smoothed_curvature(v, h)
+        gap = 2.0 * half * pieces.smoothed_gap(u_part, v, kink, h)
+        on_right = block.to_float64(u_part > kink)
+        left = block.beside(right * on_right[:, None], right * curvature[:, None], gap)
+        sums += block.line_products(left, right, part)
+        _bring(block, near, part, (Z, v, u_part))
+    total = block.to_numpy(sums)
+    smoothed = total[:, q + 3 : 2 * q + 3]
+    return Bands(
+        moments=total[:, : q + 1, : q + 1],
+        slopes=smoothed[:, :, q + 1],
+        grams=smoothed[:, :, :q],
+        gaps=total[:, -1, -1],
+        n_near=chosen.counts.astype(np.float64),
+        near=tuple(near),
+    )
+
+
+def _drop_zero_rows(
+    coordinates: Coordinates, block: Block, chosen: ChosenRows, u: Any, space: Workspace
+) -> tuple[ChosenRows, Any]:
+    """Leave out zero rows, where some are: these never move, and stay on their constants."""
+    if coordinates.fit_intercept and block.w is None:
+        return chosen, u
+    xp, moves = block.xp, [block.empty(0, "bool")]
+    for _, _, rows, _ in by_lines(coordinates, block, chosen, space):
+        moves.append(xp.any(rows.matrix != 0.0, axis=1) | xp.any(rows.edge[:, :-1] != 0.0, axis=1))
+    kept = xp.concat(moves)
+    where = np.flatnonzero(block.to_numpy(kept))
+    ends = np.searchsorted(where, np.cumsum(chosen.counts))
+    return ChosenRows(chosen.index[kept], np.diff(ends, prepend=0)), u[kept]
+
+
+def _bring(
+    block: Block, near: list[tuple[Near, ...] | None], part: ChosenRows, arrays: Sequence[Any]
+) -> None:
+    """Add the rows of the lines that are brought back."""
+    ends = np.cumsum(part.counts).tolist()
+    places = [
+        (line, slice(begin, end))
+        for line, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True))
+        if begin < end and near[line] is not None
+    ]
+    if not places:
+        return
+    # All at once: every transfer from a device takes its time.
+    is_whole = sum(rows.stop - rows.start for _, rows in places) == ends[-1]
+    chosen = arrays if is_whole else [block.xp.concat([a[rows] for _, rows in places]) for a in arrays]
+    Z, outcomes = block.to_numpy(chosen[0]), np.array(block.to_numpy(block.xp.stack(chosen[1:])))
+    begin = 0
+    for line, rows in places:
+        here = slice(begin, begin + rows.stop - rows.start)
+        near[line] = (near[line] or ()) + (Near(Z[here], *outcomes[:, here]),)
+        begin = here.stop

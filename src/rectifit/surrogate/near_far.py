@@ -254,8 +254,9 @@ class NearFar:
             )
             if following is not None and state.is_last and state.last is not None:
                 point = replace(state.last[0].at, gamma=state.gamma, fingerprints=None)
-                after = questions[-1]._replace(active=following(point), last=None, beside=state.last[0])
-                questions.append(after)
+                questions.append(
+                    questions[-1]._replace(active=following(point), last=None, beside=state.last[0])
+                )
         views = self.reader.look(questions)
         for state, place, after in zip(states, places, [*places[1:], len(questions)], strict=True):
             state.ahead = views[place + 1] if after - place == 2 else None

@@ -13,13 +13,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from rectifit.active import ALL, NONE, ActiveSet, Sign, split_ranks
 from rectifit.bounds import allowance
 from rectifit.data.blocks import blas_threads
 from rectifit.data.problem import Point, Problem
 from rectifit.data.ranks import find_cuts
+from rectifit.parallel import limit_threads
 from rectifit.surrogate.engine import Coefficients, Engine, Minimum
 from rectifit.surrogate.model import Iterate
 from rectifit.surrogate.near_far import Found, NearFar, SurrogateStart
@@ -69,7 +69,7 @@ class PassEngine(Engine):
     @cached_property
     def reader(self) -> PassReader:
         """Made, with a first pass over the data, when it is needed."""
-        with threadpool_limits(1, "blas"):
+        with limit_threads("blas"):
             return PassReader(self.problem, self._n_threads, self._on_pass)
 
     @cached_property
@@ -93,7 +93,7 @@ class PassEngine(Engine):
         names = [id(active) if active.key is None else active.key for active in sets]
         places = sorted({name: e for e, name in enumerate(names) if sets[e] != NONE}.values())
         chosen = [sets[e] for e in places]
-        with threadpool_limits(1, "blas"):
+        with limit_threads("blas"):
             begin = self._starts(chosen, None if starts is None else [starts[e] for e in places])
             found = self._engine.solve(chosen, begin, self._sign if follow else None, self._watch)
         answers = {names[e]: self._minimum(one) for e, one in zip(places, found, strict=True)}
@@ -102,7 +102,7 @@ class PassEngine(Engine):
     def evaluate(self, points: Sequence[Coefficients]) -> list[Point]:
         """The true objectives of some coefficients, by one pass."""
         gammas = [self.reader.coordinates.from_coefficients(*point) for point in points]
-        with threadpool_limits(1, "blas"):
+        with limit_threads("blas"):
             return [self._point(at) for at in self._engine.look_at(gammas)]
 
     def active_at(self, points: Sequence[Point]) -> list[ActiveSet]:

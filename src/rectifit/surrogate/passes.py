@@ -31,7 +31,8 @@ MAX_SAMPLE_NUMBERS = 1 << 23
 # A step that led too far is shortened to between these shares.
 MIN_SHARE = 0.1
 MAX_SHARE = 0.7
-# Looks at surrogates that are remembered, and at most one for so many columns of X: each takes two bytes per row.
+# Looks at surrogates that are remembered, and at most one for so many columns of X: each takes two bytes per
+# row.
 MAX_REMEMBERED = 32
 COLUMNS_PER_REMEMBERED = 2
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from rectifit._typing import Matrix, Vector
 from rectifit.coordinates import Coordinates
-from rectifit.data.blocks import Block
+from rectifit.data.blocks import Block, ChosenRows
 from rectifit.data.workspace import Workspace
 
-__all__ = ["PieceRows", "chosen_rows", "read_piece"]
+__all__ = ["PieceRows", "by_lines", "read_piece"]
 
 # Chosen rows are multiplied so many at a time, as a share of a piece.
 CHOSEN_SHARE = 4
@@ -55,19 +55,16 @@ class PieceRows(NamedTuple):
         Z *= self.piece.to_float64(self.unit)
         return Z
 
-    def moments(self, factors: Any = None) -> Any:
-        """C'C, or C'diag(factors)C, of the columns C = [Z, v], in the library of the piece."""
+    def moments(self) -> Any:
+        """C'C of the columns C = [Z, v], in the library of the piece."""
         piece, A, edge = self.piece, self.matrix, self.edge
-        p, unit, left, right = A.shape[1], piece.to_float64(np.append(self.unit, 1.0)), A, edge
-        if factors is not None:
-            left = piece.xp.multiply(A, factors[:, None], out=self.space("weighted", tuple(A.shape)))
-            right = edge * factors[:, None]
+        p, unit = A.shape[1], piece.to_float64(np.append(self.unit, 1.0))
         q = unit.shape[0]
         total = piece.empty((q, q), "float64")
-        total[:p, :p] = piece.product(left, A)
-        total[:p, p:] = piece.product(left, edge)
+        total[:p, :p] = piece.product(A, A)
+        total[:p, p:] = piece.product(A, edge)
         total[p:, :p] = total[:p, p:].T
-        total[p:, p:] = piece.product(right, edge)
+        total[p:, p:] = piece.product(edge, edge)
         total *= unit
         total *= unit[:, None]
         return total
@@ -94,11 +91,12 @@ def read_piece(coordinates: Coordinates, piece: Block, space: Workspace) -> tupl
     return PieceRows(piece, space, Z, v[:, None], np.ones(coordinates.n_directions)), v
 
 
-def chosen_rows(
-    coordinates: Coordinates, block: Block, index: Any, space: Workspace
-) -> Iterator[tuple[slice, PieceRows, Any]]:
-    """Some rows of a block and their outcomes, a few at a time, each with its place in the index."""
+def by_lines(
+    coordinates: Coordinates, block: Block, chosen: ChosenRows, space: Workspace
+) -> Iterator[tuple[slice, ChosenRows, PieceRows, Any]]:
+    """Chosen rows and their outcomes, some at a time, each time with their place among all."""
     size = max(block.piece_numbers // (CHOSEN_SHARE * coordinates.n_columns), 1)
-    for begin in range(0, int(index.shape[0]), size):
+    for begin in range(0, int(chosen.index.shape[0]), size):
         place = slice(begin, begin + size)
-        yield place, *read_piece(coordinates, block.choose(index[place], space), space)
+        part = chosen.part(place)
+        yield place, part, *read_piece(coordinates, block.choose(part.index, space), space)

@@ -1,25 +1,25 @@
 """On which side of their kinks rows are, and sums over those on the right, kept from look to look.
 
-The moments of the rows on the right of their kinks are the dearest sums of a look. From one look at a surrogate
-to the next, and from one surrogate to its neighbour, few rows change sides: moments that are known are mended
-by these rows alone. Where a process keeps the rows of its blocks, `Sides` remembers, block by block, what a
-look has found. They are made anew where that is less work, and where most of what was summed up has been
-subtracted again, which costs digits.
+The moments of the rows on the right of their kinks are the dearest sums of a look. From one look at a
+surrogate to the next, and from one surrogate to its neighbour, few rows change sides: moments that are known
+are mended by these rows alone. Where a process keeps the rows of its blocks, `Sides` remembers, block by
+block, what a look has found. Moments are made anew where that is less work, and where most of what was summed
+up has been subtracted again, which costs digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rectifit.active import ActiveSet
 from rectifit.coordinates import Coordinates
-from rectifit.data.blocks import Block
+from rectifit.data.blocks import Block, ChosenRows
 from rectifit.data.workspace import Workspace
-from rectifit.surrogate.piece_rows import chosen_rows
+from rectifit.surrogate.piece_rows import by_lines
 from rectifit.tolerances import DRIFT_TOL
 
 __all__ = ["BlockSides", "Sides", "sum_right"]
@@ -56,74 +56,88 @@ class Sides:
         return self.active is active or (active.key is not None and self.active.key == active.key)
 
 
+class _Plan(NamedTuple):
+    """How many rows a line adds or subtracts, and to what: its base, the line after it, or nothing."""
+
+    n_rows: int
+    n_mended: int
+    base: BlockSides | None = None
+    is_chained: bool = False
+
+
 def sum_right(
     coordinates: Coordinates,
     block: Block,
-    active: Any,
+    active: Sequence[Any],
     right: Any,
     bases: Sequence[BlockSides | None],
     space: Workspace,
 ) -> list[BlockSides]:
-    """Sum up the rows on the right, one line of the masks after another.
+    """Sum up the rows on the right, for every line of the masks."""
+    xp, q, plans = block.xp, coordinates.n_directions, _make_plans(block, right, bases)
+    changed = block.empty(tuple(right.shape), "bool")
+    for e, plan in enumerate(plans):
+        before = right[e + 1] if plan.is_chained else plan.base and plan.base.right
+        changed[e] = right[e] if before is None else right[e] ^ before
+    chosen = ChosenRows(xp.nonzero(changed)[1], np.array([plan.n_rows for plan in plans]))
+    sign = 2.0 * block.to_float64(right[changed]) - 1.0
+    sums = block.to_float64(np.zeros((len(plans), q + 1, q + 1)))
+    for place, part, rows, v in by_lines(coordinates, block, chosen, space):
+        columns = block.beside(rows.dense(), v)
+        sums += block.line_products(columns * sign[place][:, None], columns, part)
+    found: list[BlockSides] = []
+    for e in reversed(range(len(plans))):
+        base = found[-1] if plans[e].is_chained else plans[e].base
+        moments = sums[e] if base is None else base.moments + sums[e]
+        diagonal = xp.linalg.diagonal(moments)
+        peak = diagonal if base is None else xp.where(diagonal > base.peak, diagonal, base.peak)
+        found.append(BlockSides(active[e], right[e], moments, peak, plans[e].n_mended))
+    return _renew(coordinates, block, plans, found[::-1], right, space)
 
-    Every line begins with what leaves the fewest rows to add or subtract: what its base has, what the line
-    after it has, or nothing.
-    """
+
+def _make_plans(block: Block, right: Any, bases: Sequence[BlockSides | None]) -> list[_Plan]:
+    """For every line what leaves the fewest rows to add or subtract."""
     xp, k = block.xp, len(bases)
     counts = [xp.sum(right, axis=1), xp.sum(right[:-1] ^ right[1:], axis=1)]
     counts += [xp.sum(right[e] ^ base.right)[None] for e, base in enumerate(bases) if base is not None]
     numbers = block.to_numpy(xp.concat(counts)).tolist()
-    n_right, n_next, of_bases = numbers[:k], numbers[k : 2 * k - 1], iter(numbers[2 * k - 1 :])
-    n_base = [block.n_rows + 1 if base is None else next(of_bases) for base in bases]
-    found: list[BlockSides] = []
+    n_right, n_next, of_bases = numbers[:k], numbers[k : 2 * k - 1], numbers[2 * k - 1 :]
+    plans: list[_Plan] = []
     for e in reversed(range(k)):
-        line = _Line(coordinates, block, active[e], right[e])
-        choices = [(n_base[e], bases[e])] + ([(n_next[e], found[-1])] if found else [])
-        count, base = min(choices, key=lambda choice: choice[0])
-        mended = None
-        if base is not None and count <= n_right[e] and base.n_mended + count <= block.n_rows:
-            mended = line.mend(base, count, space)
-        found.append(mended or line.make(n_right[e], space))
-    return found[::-1]
+        choices, base = [_Plan(n_right[e], 0)], bases[e]
+        if base is not None:
+            count = of_bases.pop()
+            choices.append(_Plan(count, base.n_mended + count, base))
+        if plans:
+            choices.append(_Plan(n_next[e], plans[-1].n_mended + n_next[e], is_chained=True))
+        plans.append(min((c for c in choices if c.n_mended <= block.n_rows), key=lambda c: c.n_rows))
+    return plans[::-1]
 
 
-@dataclass(frozen=True, eq=False)
-class _Line:
-    """One line of the masks of a block."""
-
-    coordinates: Coordinates
-    block: Block
-    active: Any
-    right: Any
-
-    def make(self, count: int, space: Workspace) -> BlockSides:
-        """Sum up all rows on the right."""
-        q = self.coordinates.n_directions
-        moments = self.block.to_float64(np.zeros((q + 1, q + 1)))
-        if count > 0:
-            moments += self._sum(self.right, False, space)
-        return BlockSides(self.active, self.right, moments, self._diagonal(moments), 0)
-
-    def mend(self, base: BlockSides, count: int, space: Workspace) -> BlockSides | None:
-        """Add and subtract the rows that differ; None where too few digits are left."""
-        if count == 0:
-            return replace(base, active=self.active, right=self.right)
-        moments = base.moments + self._sum(self.right ^ base.right, True, space)
-        xp, diagonal = self.block.xp, self._diagonal(moments)
-        if bool(xp.any(diagonal < DRIFT_TOL * base.peak)):
-            return None
-        peak = xp.where(diagonal > base.peak, diagonal, base.peak)
-        return BlockSides(self.active, self.right, moments, peak, base.n_mended + count)
-
-    def _sum(self, chosen: Any, is_signed: bool, space: Workspace) -> Any:
-        """Moments of the rows that a mask chooses, those on the left subtracted if signed."""
-        index = self.block.xp.nonzero(chosen)[0]
-        total = None
-        for place, rows, _ in chosen_rows(self.coordinates, self.block, index, space):
-            sign = self.block.to_float64(self.right[index[place]]) * 2.0 - 1.0 if is_signed else None
-            moments = rows.moments(sign)
-            total = moments if total is None else total + moments
-        return total
-
-    def _diagonal(self, moments: Any) -> Any:
-        return self.block.xp.linalg.diagonal(moments)[:-1]
+def _renew(
+    coordinates: Coordinates,
+    block: Block,
+    plans: Sequence[_Plan],
+    found: list[BlockSides],
+    right: Any,
+    space: Workspace,
+) -> list[BlockSides]:
+    """Sum up again where mending has lost too many digits, in a line or in one that it begins with."""
+    if all(plan.n_mended == 0 for plan in plans):
+        return found
+    xp = block.xp
+    diagonals = xp.stack([xp.linalg.diagonal(sides.moments) for sides in found])
+    peaks = xp.stack([sides.peak for sides in found])
+    is_lost = block.to_numpy(xp.any(diagonals < DRIFT_TOL * peaks, axis=1))
+    lost: list[int] = []
+    for e in reversed(range(len(plans))):
+        if plans[e].n_mended > 0 and (is_lost[e] or (plans[e].is_chained and e + 1 in lost)):
+            lost.append(e)
+    lost.reverse()
+    if lost:
+        lines, masks = xp.stack([right[e] for e in lost]), [found[e].active for e in lost]
+        for e, sides in zip(
+            lost, sum_right(coordinates, block, masks, lines, [None] * len(lost), space), strict=True
+        ):
+            found[e] = sides
+    return found

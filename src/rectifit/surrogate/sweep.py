@@ -24,10 +24,9 @@ import numpy.typing as npt
 from rectifit._typing import Matrix, Vector
 from rectifit.active import ActiveSet, Sign
 from rectifit.coordinates import Coordinates
-from rectifit.data.blocks import Block
+from rectifit.data.blocks import Block, ChosenRows
 from rectifit.data.sampling import hash_rows
-from rectifit.data.workspace import Workspace
-from rectifit.surrogate.band import Band, Near, join_near
+from rectifit.surrogate.band import Near, find_bands, join_near
 from rectifit.surrogate.piece_rows import PieceRows, read_piece
 from rectifit.surrogate.sides import BlockSides, Sides, sum_right
 
@@ -38,8 +37,9 @@ class Probe(NamedTuple):
     """A surrogate, a point, and the distance from their kinks up to which rows are near; below 0: none is.
 
     Near rows are brought back unless there are more than `cap`. With `zero`, up to which u counts as 0, the
-    active set at the point gets a fingerprint, and so does the surrogate's. What a former look has left may be
-    the `base` of this one, which leaves its own in `sides`; both only where the blocks stay in this process.
+    active set at the point gets a fingerprint, and so does the surrogate's. What a former look has
+    left may be the `base` of this one, which leaves its own in `sides`; both only where the blocks stay in
+    this process.
     """
 
     gamma: Vector
@@ -117,7 +117,7 @@ class SweepTask:
     def __call__(self, block: Block) -> PassResult:
         """Look at all rows of a block, then sum up those that matter."""
         probes, space = self.probes, block.workspace()
-        bases = [probe.base and probe.base.blocks.get(block.start) for probe in probes]
+        bases = [None if probe.base is None else probe.base.blocks.get(block.start) for probe in probes]
         look = _Look(block, self.coordinates, probes, bases)
         for piece in block.pieces(len(look.points) + 2 * len(probes)):
             look.add(piece, *read_piece(self.coordinates, piece, space))
@@ -125,8 +125,21 @@ class SweepTask:
         for probe, found in zip(probes, sides, strict=True):
             if probe.sides is not None:
                 probe.sides.blocks[block.start] = found
-        bands = look.bands(space)
-        return _put_together(block, look, sides, bands, tuple(probe.cap for probe in probes))
+        limits = [(probe.width, probe.cap) for probe in probes]
+        bands = find_bands(self.coordinates, block, limits, *look.near_rows(), space)
+        return PassResult(
+            values=block.to_numpy(look.values),
+            objectives=block.to_numpy(look.objectives),
+            fingerprints=block.to_numpy(look.fingerprints),
+            moments=np.array(block.to_numpy(block.xp.stack([found.moments for found in sides]))),
+            near_moments=bands.moments,
+            band_slopes=bands.slopes,
+            band_grams=bands.grams,
+            band_gaps=bands.gaps,
+            n_near=bands.n_near,
+            near=bands.near,
+            caps=tuple(probe.cap for probe in probes),
+        )
 
 
 class _Look:
@@ -149,7 +162,9 @@ class _Look:
         k = len(probes)
         self._block, self._coordinates, self._probes = block, coordinates, probes
         self._known = [
-            base.active if base is not None and probe.base is not None and probe.base.is_of(probe.active) else None
+            base.active
+            if base is not None and probe.base is not None and probe.base.is_of(probe.active)
+            else None
             for probe, base in zip(probes, bases, strict=True)
         ]
         deciding = [
@@ -161,8 +176,11 @@ class _Look:
         self._widths = block.to_float64(np.array([[probe.width] for probe in probes]))
         self.active = block.empty((k, block.n_rows), "bool")
         self.right = block.empty((k, block.n_rows), "bool")
-        self.values, self.objectives = np.zeros(k), np.zeros(k)
-        self.fingerprints = np.zeros((k, 2), dtype=np.int64)
+        self.values, self.objectives = (block.to_float64(np.zeros(k)) for _ in range(2))
+        self.fingerprints = block.xp.zeros_like(block.empty((k, 2), "int64"))
+        zeros = [np.inf if probe.zero is None else probe.zero for probe in probes]
+        self._zeros = block.to_float64(np.array(zeros)[:, None])
+        self._has_fingerprints = bool(np.isfinite(zeros).any())
         self._near: list[list[tuple[Any, Any]]] = [[] for _ in probes]
 
     def add(self, piece: Block, rows: PieceRows, v: Any) -> None:
@@ -186,15 +204,15 @@ class _Look:
         self.objectives += self._squares(piece, U, xp.greater(U, 0.0, out=near), v, R)
         self._add_fingerprints(piece, active, v, U)
 
-    def bands(self, space: Workspace) -> list[Band]:
-        """The near rows of every probe."""
-        bands = []
-        for probe, parts in zip(self._probes, self._near, strict=True):
-            band = Band(self._coordinates, self._block, probe.width, probe.cap)
-            if parts:
-                band.add(*map(self._block.xp.concat, zip(*parts, strict=True)), space)
-            bands.append(band)
-        return bands
+    def near_rows(self) -> tuple[ChosenRows, Any]:
+        """The near rows of all probes, and their pre-activations."""
+        xp, block = self._block.xp, self._block
+        parts = [part for line in self._near for part in line] or [
+            (block.line_numbers(np.zeros(0, int)), self._widths[:0, 0])
+        ]
+        counts = np.array([sum(int(u.shape[0]) for _, u in line) for line in self._near])
+        index, u = map(xp.concat, zip(*parts, strict=True))
+        return ChosenRows(index, counts), u
 
     def _mark_active(self, piece: Block, v: Any, at_points: Any, active: Any, place: slice) -> None:
         """Active rows of a piece; `at_points` is u at the points that decide."""
@@ -218,43 +236,17 @@ class _Look:
                 self._near[line].append((index[begin:end], u[begin:end]))
 
     def _add_fingerprints(self, piece: Block, active: Any, v: Any, U: Any) -> None:
-        xp, lines = piece.xp, [line for line, probe in enumerate(self._probes) if probe.zero is not None]
-        if not lines:
+        if not self._has_fingerprints:
             return
-        numbers, positive = hash_rows(piece.row_numbers()), v > 0.0
-        for line in lines:
-            at_point = (U[line] > self._probes[line].zero) & positive
-            # Sums of arrays wrap around without a warning; products are faster than choosing the rows.
-            both = [int(xp.sum(on * numbers)) for on in (active[line], at_point)]
-            self.fingerprints[line] += np.array(both)
+        numbers = hash_rows(piece.row_numbers())
+        at_point = (self._zeros < U) & (v > 0.0)
+        # Sums of arrays wrap around without a warning; products are faster than choosing the rows.
+        for column, on in enumerate((active, at_point)):
+            self.fingerprints[:, column] += piece.xp.sum(on * numbers, axis=1)
 
     @staticmethod
     def _squares(piece: Block, U: Any, on: Any, v: Any, out: Any) -> Any:
         """Sums of (u on - v)^2, line by line."""
         R = piece.xp.multiply(U, on, out=out)
         R -= v
-        return piece.to_numpy(piece.xp.vecdot(R, R))
-
-
-def _put_together(
-    block: Block, look: _Look, sides: list[BlockSides], bands: list[Band], caps: tuple[int, ...]
-) -> PassResult:
-    """All sums of a block."""
-
-    def bring(arrays: list[Any]) -> Any:
-        return np.array(block.to_numpy(block.xp.stack(arrays)))
-
-    smoothed = bring([band.smoothed for band in bands])
-    return PassResult(
-        values=look.values,
-        objectives=look.objectives,
-        fingerprints=look.fingerprints,
-        moments=bring([found.moments for found in sides]),
-        near_moments=bring([band.moments for band in bands]),
-        band_slopes=smoothed[:, :-1, -1],
-        band_grams=smoothed[:, :-1, :-1],
-        band_gaps=bring([band.gap for band in bands]),
-        n_near=np.array([float(band.n_near) for band in bands]),
-        near=tuple(band.near for band in bands),
-        caps=caps,
-    )
+        return piece.squares(R)
