@@ -27,8 +27,8 @@ def tight(monkeypatch):
     """So few near rows and so small a sample that small data takes many rounds of both kinds of steps."""
     monkeypatch.setattr(near_far, "MIN_NEAR_ROWS", 6)
     monkeypatch.setattr(Data, "near_factor", 1)
-    monkeypatch.setattr(passes, "SAMPLE_FACTOR", 3)
-    monkeypatch.setattr(passes, "MIN_SAMPLE_ROWS", 20)
+    monkeypatch.setattr(Data, "sample_factor", 3)
+    monkeypatch.setattr(passes, "MIN_SAMPLE_COLUMNS", 7)
 
 
 def make(seed):
@@ -467,8 +467,8 @@ def test_bounds_hold_however_soon_a_search_ends(seed, max_turns, monkeypatch):
     monkeypatch.setattr(near_far, "MAX_TURNS", max_turns)
     monkeypatch.setattr(near_far, "MIN_NEAR_ROWS", 300)
     monkeypatch.setattr(Data, "near_factor", 5)
-    monkeypatch.setattr(passes, "SAMPLE_FACTOR", 30)
-    monkeypatch.setattr(passes, "MIN_SAMPLE_ROWS", 100)
+    monkeypatch.setattr(Data, "sample_factor", 30)
+    monkeypatch.setattr(passes, "MIN_SAMPLE_COLUMNS", 4)
     X, y, *_ = make_relu(3000, 4, noise=[0.1, 0.5, 2.0][seed % 3], design="gaussian", random_state=seed)
     engine, exact = PassEngine(Problem(ArrayData(X, y))), SurrogateSolver(Problem.from_data(X, y))
     scale = engine.reader.coordinates.scale**2

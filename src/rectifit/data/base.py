@@ -32,8 +32,8 @@ class Data(ABC):
     is_weighted : whether rows have weights
     feature_names : names of the columns, where they have any
     n_threads : threads of this process that read; None: as many as BLAS may use
-    near_factor : rows per coefficient that a pass should bring back; more of them save passes, but take time
-        between passes
+    near_factor, sample_factor : rows per coefficient that a pass should bring back, and rows per coefficient in
+        the sample; more of them save passes, but take time between passes
     remembers : whether blocks stay in this process, so that what a pass finds can be kept beside them
     in_memory : whether all rows are in the memory of this process
     is_sparse : whether X is a sparse matrix
@@ -45,6 +45,7 @@ class Data(ABC):
     feature_names: tuple[str, ...] | None = None
     n_threads: int | None = None
     near_factor: int = 100
+    sample_factor: int = 200
     remembers: bool = False
     in_memory: bool = False
     is_sparse: bool = False
@@ -99,7 +100,8 @@ class ShiftedData(Data):
         self.data, self.floor = data, floor
         self.n_samples, self.n_features = data.n_samples, data.n_features
         self.is_weighted, self.feature_names = data.is_weighted, data.feature_names
-        self.n_threads, self.near_factor = data.n_threads, data.near_factor
+        self.n_threads = data.n_threads
+        self.near_factor, self.sample_factor = data.near_factor, data.sample_factor
         self.remembers = data.remembers
 
     def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:

@@ -65,6 +65,12 @@ class ChosenRows(NamedTuple):
         ends = np.clip(np.cumsum(self.counts), place.start, place.stop)
         return ChosenRows(self.index[place], np.diff(ends, prepend=place.start))
 
+    def only(self, block: Block, kept: Any) -> ChosenRows:
+        """Those that a mask keeps."""
+        where = block.to_numpy(block.xp.nonzero(kept)[0])
+        ends = np.searchsorted(where, np.cumsum(self.counts))
+        return ChosenRows(self.index[kept], np.diff(ends, prepend=0))
+
 
 @dataclass(frozen=True)
 class Block:

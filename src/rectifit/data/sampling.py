@@ -10,9 +10,9 @@ import numpy as np
 from rectifit._typing import Vector
 from rectifit.data.blocks import Block
 
-__all__ = ["RowSample", "Sample", "SampleTask", "hash_rows"]
+__all__ = ["RowSample", "Sample", "SampleTask", "hash_rows", "uniform_keys"]
 
-# The hash of a row is compared with its share of this.
+# Leading bits of the hash of a row that make a number between 0 and 1.
 HASH_BITS = 53
 
 
@@ -54,8 +54,7 @@ class SampleTask:
     def __call__(self, block: Block) -> RowSample:
         """The rows of a block."""
         index = block.row_numbers()
-        keys = (hash_rows(index) >> (64 - HASH_BITS)) & ((1 << HASH_BITS) - 1)
-        chosen = (keys < self.share * 2.0**HASH_BITS) | (index == 0)
+        chosen = (uniform_keys(index) < self.share) | (index == 0)
         if not bool(block.xp.any(chosen)):
             return RowSample(())
         # Rows are copied: a view would keep the block.
@@ -63,6 +62,11 @@ class SampleTask:
         X, numbers = (np.array(block.to_numpy(a[chosen])) for a in (block.X, index))
         y = np.array(block.to_numpy(block.y[chosen]), dtype=np.float64)
         return RowSample((Sample(X, y, w, numbers),))
+
+
+def uniform_keys(index: Any) -> Any:
+    """A number between 0 and 1 for every row number, as good as random."""
+    return ((hash_rows(index) >> (64 - HASH_BITS)) & ((1 << HASH_BITS) - 1)) * 2.0**-HASH_BITS
 
 
 def hash_rows(index: Any) -> Any:

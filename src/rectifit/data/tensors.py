@@ -22,7 +22,8 @@ __all__ = ["TensorBlock", "TensorData"]
 # which takes longer than a million numbers.
 BYTES_PER_NUMBER = 96
 # An accelerator makes a pass sooner than the host works on many rows.
-NEAR_FACTOR = 25
+NEAR_FACTOR = 10
+SAMPLE_FACTOR = 20
 # Products of tall matrices are sums over parts of so many rows, which keep the whole device busy.
 PART_ROWS = 1 << 13
 
@@ -167,7 +168,7 @@ class TensorData(Data):
         self.is_weighted = sample_weight is not None
         self._size = block_rows or self.n_samples
         if X.device.type != "cpu":
-            self.near_factor = NEAR_FACTOR
+            self.near_factor, self.sample_factor = NEAR_FACTOR, SAMPLE_FACTOR
 
     def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:
         """One pass over the tensors."""

@@ -3,6 +3,9 @@
 The slope of a near row is smoothed over [c - h, c + h] around its kink c, h the width of the band (see
 `rectifit.pieces`). Any slope between 0 and the jump is allowed in the inequality of `rectifit.bounds`, at the
 price of its Fenchel gap.
+
+Where near rows are very many, the step that they lead to is a rough one in any case: a part of them, chosen
+by their numbers alone, stands for all. No bound follows from such sums.
 """
 
 from __future__ import annotations
@@ -17,10 +20,15 @@ from rectifit import pieces
 from rectifit._typing import Matrix, Vector
 from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block, ChosenRows
+from rectifit.data.sampling import uniform_keys
 from rectifit.data.workspace import Workspace
 from rectifit.surrogate.piece_rows import by_lines
 
 __all__ = ["Bands", "Near", "find_bands", "join_near"]
+
+
+# Near rows per direction that are summed up, about, where there are more.
+SUMMED_FACTOR = 100
 
 
 class Near(NamedTuple):
@@ -33,6 +41,8 @@ class Near(NamedTuple):
 
 def join_near(parts: tuple[Near, ...]) -> Near:
     """Near rows of several blocks as one."""
+    if len(parts) == 1:
+        return parts[0]
     return Near(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
@@ -44,6 +54,7 @@ class Bands(NamedTuple):
     moments : [Z, v]'[Z, v] over those on the right of their kinks
     slopes, grams, gaps : half of slope and curvature, and the sum of the Fenchel gaps, all smoothed
     n_near, near : number of rows, and the rows, or None where there are more than the cap
+    n_skipped : how many of the rows others stand for in the sums
     """
 
     moments: npt.NDArray[np.float64]
@@ -52,6 +63,7 @@ class Bands(NamedTuple):
     gaps: Vector
     n_near: Vector
     near: tuple[tuple[Near, ...] | None, ...]
+    n_skipped: Vector
 
 
 def find_bands(
@@ -78,16 +90,20 @@ def find_bands(
     # Where the band is as wide as can be, no row is far, and nothing is smoothed.
     width_of = block.to_float64(np.where(is_finite, widths, 1.0))
     is_smoothed = block.to_float64(0.5 * is_finite)
+    n_near = chosen.counts
+    chosen, u = _thin_out(block, chosen, u, SUMMED_FACTOR * q, [part is None for part in near])
+    stands_for = block.to_float64(n_near / np.maximum(chosen.counts, 1))
     sums = block.to_float64(np.zeros((len(limits), 2 * q + 7, q + 3)))
     for place, part, rows, v in by_lines(coordinates, block, chosen, space):
         Z, u_part, line = rows.dense(), u[place], block.line_numbers(part.counts)
         kink, h = pieces.inactive_kink(v), width_of[line]
         # The smoothed slope is its curvature times the distance from where it begins.
         right = block.beside(Z, v, u_part - kink + h, block.xp.ones_like(v))
-        half = is_smoothed[line]
+        number = stands_for[line]
+        half = is_smoothed[line] * number
         curvature = half * pieces.smoothed_curvature(v, h)
         gap = 2.0 * half * pieces.smoothed_gap(u_part, v, kink, h)
-        on_right = block.to_float64(u_part > kink)
+        on_right = number * (u_part > kink)
         left = block.beside(right * on_right[:, None], right * curvature[:, None], gap)
         sums += block.line_products(left, right, part)
         _bring(block, near, part, (Z, v, u_part))
@@ -98,9 +114,23 @@ def find_bands(
         slopes=smoothed[:, :, q + 1],
         grams=smoothed[:, :, :q],
         gaps=total[:, -1, -1],
-        n_near=chosen.counts.astype(np.float64),
+        n_near=n_near.astype(np.float64),
         near=tuple(near),
+        n_skipped=(n_near - chosen.counts).astype(np.float64),
     )
+
+
+def _thin_out(
+    block: Block, chosen: ChosenRows, u: Any, n_kept: int, may_skip: Sequence[bool]
+) -> tuple[ChosenRows, Any]:
+    """About so many rows of every line that has many more and is not brought back."""
+    shares = np.where(may_skip, n_kept / np.maximum(chosen.counts, 1), 1.0)
+    if (shares > 0.5).all():
+        return chosen, u
+    # A share of at least a half of the rows is no saving.
+    limits = block.to_float64(np.where(shares > 0.5, 2.0, shares))
+    kept = uniform_keys(chosen.index + block.start) < limits[block.line_numbers(chosen.counts)]
+    return chosen.only(block, kept), u[kept]
 
 
 def _drop_zero_rows(
@@ -113,9 +143,7 @@ def _drop_zero_rows(
     for _, _, rows, _ in by_lines(coordinates, block, chosen, space):
         moves.append(xp.any(rows.matrix != 0.0, axis=1) | xp.any(rows.edge[:, :-1] != 0.0, axis=1))
     kept = xp.concat(moves)
-    where = np.flatnonzero(block.to_numpy(kept))
-    ends = np.searchsorted(where, np.cumsum(chosen.counts))
-    return ChosenRows(chosen.index[kept], np.diff(ends, prepend=0)), u[kept]
+    return chosen.only(block, kept), u[kept]
 
 
 def _bring(

@@ -52,11 +52,15 @@ class Iterate:
 
 
 class BandSums(NamedTuple):
-    """Slope, curvature and Fenchel gap of the near rows with their kinks smoothed over a width."""
+    """Slope, curvature and Fenchel gap of the near rows with their kinks smoothed over a width.
+
+    Where they are not of all near rows, neither are those of the far rows, and no bound follows from them.
+    """
 
     slope: Vector
     gram: Matrix
     gap: float
+    is_complete: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +172,9 @@ def _smooth_step(view: View) -> ModelStep:
     assert view.band is not None
     slope = view.slope + view.band.slope
     delta = -0.5 * solve_gram(view.gram + view.band.gram, slope)
-    loss, remainder = _loss(view, view.band.slope, view.band.gap)
+    loss, remainder = math.inf, 0.0
+    if view.band.is_complete:
+        loss, remainder = _loss(view, view.band.slope, view.band.gap)
     return ModelStep(delta, slope, loss, remainder, view.near is not None, np.empty(0), 1, None)
 
 

@@ -24,9 +24,8 @@ from rectifit.surrogate.sweep import PassResult, Probe, SweepTask
 
 __all__ = ["PassReader"]
 
-# Rows in the sample: so many per direction, and at least so many, while they hold at most so many numbers.
-SAMPLE_FACTOR = 200
-MIN_SAMPLE_ROWS = 5000
+# Rows in the sample are at least those of so many columns, while they hold at most so many numbers.
+MIN_SAMPLE_COLUMNS = 25
 MAX_SAMPLE_NUMBERS = 1 << 23
 # A step that led too far is shortened to between these shares.
 MIN_SHARE = 0.1
@@ -78,7 +77,7 @@ class PassReader:
         self._remembered: deque[Sides] = deque()
         self._max_remembered = min(MAX_REMEMBERED, max(problem.n_features // COLUMNS_PER_REMEMBERED, 1))
         outcomes, p = problem.data.outcomes, problem.n_features
-        wanted = max(SAMPLE_FACTOR * (p + 1), MIN_SAMPLE_ROWS)
+        wanted = problem.data.sample_factor * max(p + 1, MIN_SAMPLE_COLUMNS)
         wanted = min(wanted, max(MAX_SAMPLE_NUMBERS // p, 2 * (p + 1)))
         survey = self.reduce(SurveyTask(problem.fit_intercept, outcomes.scale, wanted / problem.n_samples))
         self.largest, self.penalty = survey.largest, problem.penalty
@@ -177,7 +176,12 @@ class PassReader:
             objective=float(found.objectives[line]) + penalty,
             fingerprints=None if probe.zero is None else both,
         )
-        band = BandSums(2.0 * found.band_slopes[line], found.band_grams[line], float(found.band_gaps[line]))
+        band = BandSums(
+            2.0 * found.band_slopes[line],
+            found.band_grams[line],
+            float(found.band_gaps[line]),
+            not found.n_skipped[line],
+        )
         near = found.near_rows(line, gamma.size)
         slope = 2.0 * (gram @ gamma - far[:-1, -1])
         margin = probe.width / self.reach if self.reach > 0.0 else np.inf

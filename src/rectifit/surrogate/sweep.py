@@ -62,6 +62,7 @@ class PassResult:
     moments, near_moments : [Z, v]'[Z, v] over the rows on their quadratic, and over the near ones of these
     band_slopes, band_grams, band_gaps : of the near rows, smoothed (see `rectifit.surrogate.band`)
     n_near, near : their number, and the rows, or None where there are too many
+    n_skipped : how many of them others stand for in the sums
     """
 
     values: Vector
@@ -74,6 +75,7 @@ class PassResult:
     band_gaps: Vector
     n_near: Vector
     near: tuple[tuple[Near, ...] | None, ...]
+    n_skipped: Vector
     caps: tuple[int, ...]
 
     def merge(self, other: PassResult) -> PassResult:
@@ -138,6 +140,7 @@ class SweepTask:
             band_gaps=bands.gaps,
             n_near=bands.n_near,
             near=bands.near,
+            n_skipped=bands.n_skipped,
             caps=tuple(probe.cap for probe in probes),
         )
 
