@@ -32,8 +32,8 @@ class Data(ABC):
     is_weighted : whether rows have weights
     feature_names : names of the columns, where they have any
     n_threads : threads of this process that read; None: as many as BLAS may use
-    near_factor, sample_factor : rows per coefficient that a pass should bring back, and rows per coefficient in
-        the sample; more of them save passes, but take time between passes
+    near_factor, sample_factor : rows per coefficient that a pass should bring back, and those in the sample;
+        more of them save passes, but take time between passes
     remembers : whether blocks stay in this process, so that what a pass finds can be kept beside them
     in_memory : whether all rows are in the memory of this process
     is_sparse : whether X is a sparse matrix

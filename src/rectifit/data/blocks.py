@@ -91,6 +91,11 @@ class Block:
         return np
 
     @property
+    def has_triton(self) -> bool:
+        """Whether Triton compiles for the device that has the arrays."""
+        return False
+
+    @property
     def n_rows(self) -> int:
         return int(self.y.shape[0])
 
@@ -166,6 +171,10 @@ class Block:
         """An uninitialised array."""
         return np.empty(shape, dtype=kind)
 
+    def zeros(self, shape: tuple[int, ...]) -> Any:
+        """Zeros in float64."""
+        return np.zeros(shape)
+
     def take(self, array: Any, index: Any, out: Any) -> Any:
         """array[index], written to existing memory."""
         return np.take(array, index, axis=0, out=out, mode="clip")
@@ -192,10 +201,6 @@ class Block:
         """left'right for every line, a sum over its rows."""
         ends = np.cumsum(lines.counts).tolist()
         return np.stack([left[a:b].T @ right[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)])
-
-    def beside(self, *columns: Any) -> Any:
-        """Arrays of columns, and single columns, side by side."""
-        return self.xp.concat([a if a.ndim == 2 else a[:, None] for a in columns], axis=1)
 
     def squares(self, lines: Any) -> Any:
         """Sum of squares of every line; the array may be overwritten."""

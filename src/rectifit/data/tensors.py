@@ -7,6 +7,7 @@ they are; all sums are in float64.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,11 @@ class TensorBlock(Block):
         return import_namespace()
 
     @property
+    def has_triton(self) -> bool:
+        """Whether Triton compiles for the device of the tensors."""
+        return bool(self.y.device.type == "cuda") and find_spec("triton") is not None
+
+    @property
     def piece_numbers(self) -> int:
         """Numbers in a piece."""
         if self.y.device.type == "cpu":
@@ -67,6 +73,10 @@ class TensorBlock(Block):
     def empty(self, shape: int | tuple[int, ...], kind: str) -> Any:
         """A tensor with anything in it, on the device of the block."""
         return self.xp.empty(shape, dtype=getattr(self.xp, kind), device=self.y.device)
+
+    def zeros(self, shape: tuple[int, ...]) -> Any:
+        """Zeros in float64, on the device of the block."""
+        return self.xp.zeros(shape, dtype=self.xp.float64, device=self.y.device)
 
     def take(self, array: Any, index: Any, out: Any) -> Any:
         """array[index] in memory that is there."""
@@ -96,9 +106,8 @@ class TensorBlock(Block):
         # Of every part: its line, and its first row.
         line = np.repeat(np.arange(counts.size), n_parts)
         first = (ends - counts)[line] + size * (np.arange(line.size) - (np.cumsum(n_parts) - n_parts)[line])
-        total = self.to_float64(np.zeros((counts.size, left.shape[1], right.shape[1])))
         if line.size == 0:
-            return total
+            return self.zeros((counts.size, left.shape[1], right.shape[1]))
         bounds = self.xp.from_numpy(np.stack([first, ends[line], line])).to(self.y.device)
         rows = bounds[0][:, None] + self.xp.arange(size, device=self.y.device)
         is_there = (rows < bounds[1][:, None])[..., None]
@@ -106,7 +115,10 @@ class TensorBlock(Block):
         shape = (line.size, size, -1)
         lefts, rights = (a.index_select(0, index).reshape(shape) for a in (left, right))
         lefts *= is_there
-        return total.index_add_(0, bounds[2], lefts.transpose(1, 2) @ rights)
+        products = lefts.transpose(1, 2) @ rights
+        # A product with zeros and ones adds up the parts of a line in the same order every time.
+        is_part = bounds[2] == self.xp.arange(counts.size, device=self.y.device)[:, None]
+        return (is_part.to(products.dtype) @ products.flatten(1)).reshape(-1, *products.shape[1:])
 
     def squares(self, lines: Any) -> Any:
         """Sum of squares of every line, in whose place the squares are written."""

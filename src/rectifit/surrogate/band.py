@@ -93,20 +93,20 @@ def find_bands(
     n_near = chosen.counts
     chosen, u = _thin_out(block, chosen, u, SUMMED_FACTOR * q, [part is None for part in near])
     stands_for = block.to_float64(n_near / np.maximum(chosen.counts, 1))
-    sums = block.to_float64(np.zeros((len(limits), 2 * q + 7, q + 3)))
+    sums = block.zeros((len(limits), 2 * q + 7, q + 3))
     for place, part, rows, v in by_lines(coordinates, block, chosen, space):
-        Z, u_part, line = rows.dense(), u[place], block.line_numbers(part.counts)
+        u_part, line = u[place], block.line_numbers(part.counts)
         kink, h = pieces.inactive_kink(v), width_of[line]
         # The smoothed slope is its curvature times the distance from where it begins.
-        right = block.beside(Z, v, u_part - kink + h, block.xp.ones_like(v))
+        right = rows.columns(u_part - kink + h, block.xp.ones_like(v))
         number = stands_for[line]
         half = is_smoothed[line] * number
         curvature = half * pieces.smoothed_curvature(v, h)
         gap = 2.0 * half * pieces.smoothed_gap(u_part, v, kink, h)
         on_right = number * (u_part > kink)
-        left = block.beside(right * on_right[:, None], right * curvature[:, None], gap)
+        left = block.xp.concat([right * on_right[:, None], right * curvature[:, None], gap[:, None]], axis=1)
         sums += block.line_products(left, right, part)
-        _bring(block, near, part, (Z, v, u_part))
+        _bring(block, near, part, (right[:, :q], v, u_part))
     total = block.to_numpy(sums)
     smoothed = total[:, q + 3 : 2 * q + 3]
     return Bands(
@@ -161,7 +161,8 @@ def _bring(
     # All at once: every transfer from a device takes its time.
     is_whole = sum(rows.stop - rows.start for _, rows in places) == ends[-1]
     chosen = arrays if is_whole else [block.xp.concat([a[rows] for _, rows in places]) for a in arrays]
-    Z, outcomes = block.to_numpy(chosen[0]), np.array(block.to_numpy(block.xp.stack(chosen[1:])))
+    Z = np.ascontiguousarray(block.to_numpy(chosen[0]))
+    outcomes = np.array(block.to_numpy(block.xp.stack(chosen[1:])))
     begin = 0
     for line, rows in places:
         here = slice(begin, begin + rows.stop - rows.start)

@@ -235,7 +235,7 @@ class NearFar:
         for state, start in zip(states, starts, strict=True):
             if start.view is not None:
                 self._advance(state, start.view)
-        with workers(self.n_threads) as mapped:
+        with workers(min(self.n_threads, len(states))) as mapped:
             while going := [state for state in states if not state.is_done]:
                 views = self._look(going, following)
                 on_look([view.at for view in views])

@@ -96,7 +96,9 @@ class PassReader:
         self.reach = float(np.linalg.norm(magnified))
         self.sample = survey.sample.joined()
         near_factor = problem.data.near_factor
-        self.model = SampleModel(self.coordinates, self.sample, self._sampled(), self.n_samples, near_factor)
+        self.model = SampleModel(
+            self.coordinates, self.sample, self._sampled(), self.n_samples, near_factor, n_threads or 1
+        )
 
     def _sampled(self) -> Problem | None:
         """The sample as a problem in memory, with its share of the ridge; None if no row has weight."""

@@ -55,6 +55,12 @@ class PieceRows(NamedTuple):
         Z *= self.piece.to_float64(self.unit)
         return Z
 
+    def columns(self, *more: Any) -> Any:
+        """The columns [Z, v] and more, in the library of the piece."""
+        C = self.piece.xp.concat([self.matrix, self.edge, *(column[:, None] for column in more)], axis=1)
+        C *= self.piece.to_float64(np.concatenate([self.unit, np.ones(1 + len(more))]))
+        return C
+
     def moments(self) -> Any:
         """C'C of the columns C = [Z, v], in the library of the piece."""
         piece, A, edge = self.piece, self.matrix, self.edge

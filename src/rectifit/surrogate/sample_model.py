@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +19,11 @@ from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block
 from rectifit.data.problem import Problem
 from rectifit.data.sampling import Sample
+from rectifit.parallel import workers
+from rectifit.routing import is_small
 from rectifit.surrogate.near_far import Found, SurrogateStart, count_near
 from rectifit.surrogate.piece_rows import read_piece
+from rectifit.surrogate.solution import SurrogateSolution
 from rectifit.surrogate.solver import SurrogateSolver
 
 __all__ = ["BandTarget", "SampleModel"]
@@ -30,6 +32,8 @@ __all__ = ["BandTarget", "SampleModel"]
 MAX_NEAR_NUMBERS = 1 << 23
 # Share of the step from one active set to the next, as the sample predicts it, by which rows still move.
 AFTER_SAMPLE = 0.3
+# Solvers of surrogates of a large sample, which work side by side.
+MAX_SOLVERS = 8
 # The rows of the sample from which the density of kinks is read.
 MIN_TELLING_ROWS = 20
 MIN_WIDTH = 1e-13
@@ -51,6 +55,7 @@ class SampleModel:
     sample : Sample
     problem : the sample as a problem in memory; None if none of its rows has weight
     n_samples, near_factor : rows of all data, and near rows per direction that a pass should bring back
+    n_threads : threads that minimise surrogates of the sample
     """
 
     def __init__(
@@ -60,7 +65,9 @@ class SampleModel:
         problem: Problem | None,
         n_samples: int,
         near_factor: int,
+        n_threads: int = 1,
     ) -> None:
+        self.n_threads = n_threads
         self.coordinates, self.sample, self._problem = coordinates, sample, problem
         self.n_samples, self.near_factor = n_samples, near_factor
         block = Block(sample.X, sample.y, sample.w, 0)
@@ -68,11 +75,14 @@ class SampleModel:
         self._Z = rows.dense()
         self._moves = (self._Z != 0.0).any(axis=1)
         self._solved: dict[int, tuple[ActiveSet, Vector]] = {}
+        # How many there are does not depend on the threads, and so no result does.
+        self._solvers: dict[int, SurrogateSolver] = {}
+        self._n_solvers = 1 if is_small(*self._Z.shape) else MAX_SOLVERS
 
     def first_starts(self, sets: Sequence[ActiveSet], otherwise: Vector) -> list[SurrogateStart]:
         """Where the surrogates of the sample have their minima."""
         q, m = self.coordinates.n_directions, self._v.size
-        if self._solver is None:
+        if self._problem is None:
             return [SurrogateStart(otherwise, self._length(otherwise)) for _ in sets]
         starts = []
         for active, gamma in zip(sets, self._minimise(sets), strict=True):
@@ -84,7 +94,7 @@ class SampleModel:
 
     def next_starts(self, sets: Sequence[ActiveSet], bases: Sequence[Found]) -> list[SurrogateStart]:
         """From minima found before: moved as the minimum of the sample moves."""
-        if self._solver is None:
+        if self._problem is None:
             return [
                 SurrogateStart(base.at.gamma, self._length(base.at.gamma), beside=base.view) for base in bases
             ]
@@ -133,17 +143,23 @@ class SampleModel:
         assert isinstance(active, Sign)
         return np.asarray((self._Z @ active.gamma > active.zero / scale) & (v > 0.0))
 
-    @cached_property
-    def _solver(self) -> SurrogateSolver | None:
-        return None if self._problem is None else SurrogateSolver(self._problem)
+    def _solve_each(self, place: int, marks: Mask) -> list[SurrogateSolution]:
+        """Minimise surrogates of the sample one after another, with one of several solvers."""
+        if place not in self._solvers:
+            assert self._problem is not None
+            self._solvers[place] = SurrogateSolver(self._problem)
+        return self._solvers[place].solve_each(marks)
 
     def _minimise(self, sets: Sequence[ActiveSet]) -> list[Vector]:
         """Minimisers of the surrogates of the sample; the last ones are remembered."""
-        assert self._solver is not None
         kept = [self._solved.get(id(active)) for active in sets]
         new = [active for active, known in zip(sets, kept, strict=True) if known is None]
         if new:
-            solutions = self._solver.solve_each(np.array([self._mark(active) for active in new]))
+            marks = np.array([self._mark(active) for active in new])
+            # Neighbours stay together: one begins where the one before it ends.
+            parts = np.array_split(marks, min(self._n_solvers, len(new)))
+            with workers(min(self.n_threads, len(parts))) as mapped:
+                solutions = [s for part in mapped(self._solve_each, range(len(parts)), parts) for s in part]
             for active, s in zip(new, solutions, strict=True):
                 gamma = self.coordinates.from_coefficients(s.beta, s.intercept)
                 self._solved[id(active)] = active, gamma

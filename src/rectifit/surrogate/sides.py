@@ -19,6 +19,7 @@ from rectifit.active import ActiveSet
 from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block, ChosenRows
 from rectifit.data.workspace import Workspace
+from rectifit.surrogate.look import Masks, Seen
 from rectifit.surrogate.piece_rows import by_lines
 from rectifit.tolerances import DRIFT_TOL
 
@@ -68,22 +69,46 @@ class _Plan(NamedTuple):
 def sum_right(
     coordinates: Coordinates,
     block: Block,
-    active: Sequence[Any],
-    right: Any,
+    masks: Masks,
     bases: Sequence[BlockSides | None],
+    seen: Seen,
     space: Workspace,
 ) -> list[BlockSides]:
     """Sum up the rows on the right, for every line of the masks."""
-    xp, q, plans = block.xp, coordinates.n_directions, _make_plans(block, right, bases)
+    plans = _make_plans(block.n_rows, bases, seen)
+    return _sum(coordinates, block, masks, plans, space)
+
+
+def _make_plans(n_rows: int, bases: Sequence[BlockSides | None], seen: Seen) -> list[_Plan]:
+    """For every line what leaves the fewest rows to add or subtract."""
+    plans: list[_Plan] = []
+    for e in reversed(range(len(bases))):
+        choices, base = [_Plan(int(seen.n_right[e]), 0)], bases[e]
+        if base is not None:
+            count = int(seen.n_base[e])
+            choices.append(_Plan(count, base.n_mended + count, base))
+        if plans:
+            count = int(seen.n_next[e])
+            choices.append(_Plan(count, plans[-1].n_mended + count, is_chained=True))
+        plans.append(min((c for c in choices if c.n_mended <= n_rows), key=lambda c: c.n_rows))
+    return plans[::-1]
+
+
+def _sum(
+    coordinates: Coordinates, block: Block, masks: Masks, plans: Sequence[_Plan], space: Workspace
+) -> list[BlockSides]:
+    """Carry out the plans."""
+    xp, q, right = block.xp, coordinates.n_directions, masks.right
     changed = block.empty(tuple(right.shape), "bool")
     for e, plan in enumerate(plans):
         before = right[e + 1] if plan.is_chained else plan.base and plan.base.right
         changed[e] = right[e] if before is None else right[e] ^ before
-    chosen = ChosenRows(xp.nonzero(changed)[1], np.array([plan.n_rows for plan in plans]))
-    sign = 2.0 * block.to_float64(right[changed]) - 1.0
-    sums = block.to_float64(np.zeros((len(plans), q + 1, q + 1)))
-    for place, part, rows, v in by_lines(coordinates, block, chosen, space):
-        columns = block.beside(rows.dense(), v)
+    where = xp.nonzero(xp.reshape(changed, (-1,)))[0]
+    chosen = ChosenRows(where % block.n_rows, np.array([plan.n_rows for plan in plans]))
+    sign = 2.0 * block.to_float64(xp.take(xp.reshape(right, (-1,)), where)) - 1.0
+    sums = block.zeros((len(plans), q + 1, q + 1))
+    for place, part, rows, _ in by_lines(coordinates, block, chosen, space):
+        columns = rows.columns()
         sums += block.line_products(columns * sign[place][:, None], columns, part)
     found: list[BlockSides] = []
     for e in reversed(range(len(plans))):
@@ -91,27 +116,8 @@ def sum_right(
         moments = sums[e] if base is None else base.moments + sums[e]
         diagonal = xp.linalg.diagonal(moments)
         peak = diagonal if base is None else xp.where(diagonal > base.peak, diagonal, base.peak)
-        found.append(BlockSides(active[e], right[e], moments, peak, plans[e].n_mended))
-    return _renew(coordinates, block, plans, found[::-1], right, space)
-
-
-def _make_plans(block: Block, right: Any, bases: Sequence[BlockSides | None]) -> list[_Plan]:
-    """For every line what leaves the fewest rows to add or subtract."""
-    xp, k = block.xp, len(bases)
-    counts = [xp.sum(right, axis=1), xp.sum(right[:-1] ^ right[1:], axis=1)]
-    counts += [xp.sum(right[e] ^ base.right)[None] for e, base in enumerate(bases) if base is not None]
-    numbers = block.to_numpy(xp.concat(counts)).tolist()
-    n_right, n_next, of_bases = numbers[:k], numbers[k : 2 * k - 1], numbers[2 * k - 1 :]
-    plans: list[_Plan] = []
-    for e in reversed(range(k)):
-        choices, base = [_Plan(n_right[e], 0)], bases[e]
-        if base is not None:
-            count = of_bases.pop()
-            choices.append(_Plan(count, base.n_mended + count, base))
-        if plans:
-            choices.append(_Plan(n_next[e], plans[-1].n_mended + n_next[e], is_chained=True))
-        plans.append(min((c for c in choices if c.n_mended <= block.n_rows), key=lambda c: c.n_rows))
-    return plans[::-1]
+        found.append(BlockSides(masks.active[e], right[e], moments, peak, plans[e].n_mended))
+    return _renew(coordinates, block, plans, found[::-1], space)
 
 
 def _renew(
@@ -119,7 +125,6 @@ def _renew(
     block: Block,
     plans: Sequence[_Plan],
     found: list[BlockSides],
-    right: Any,
     space: Workspace,
 ) -> list[BlockSides]:
     """Sum up again where mending has lost too many digits, in a line or in one that it begins with."""
@@ -135,9 +140,9 @@ def _renew(
             lost.append(e)
     lost.reverse()
     if lost:
-        lines, masks = xp.stack([right[e] for e in lost]), [found[e].active for e in lost]
-        for e, sides in zip(
-            lost, sum_right(coordinates, block, masks, lines, [None] * len(lost), space), strict=True
-        ):
+        lines = [xp.stack([getattr(found[e], name) for e in lost]) for name in ("active", "right")]
+        masks = Masks(lines[0], lines[1], None)
+        anew = [_Plan(int(xp.sum(found[e].right)), 0) for e in lost]
+        for e, sides in zip(lost, _sum(coordinates, block, masks, anew, space), strict=True):
             found[e] = sides
     return found

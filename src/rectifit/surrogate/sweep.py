@@ -15,6 +15,7 @@ probe's, so that all splits of the sorting method together cost little more than
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -24,10 +25,11 @@ import numpy.typing as npt
 from rectifit._typing import Matrix, Vector
 from rectifit.active import ActiveSet, Sign
 from rectifit.coordinates import Coordinates
-from rectifit.data.blocks import Block, ChosenRows
-from rectifit.data.sampling import hash_rows
+from rectifit.data.blocks import Block, ChosenRows, merge_all
+from rectifit.data.workspace import Workspace
 from rectifit.surrogate.band import Near, find_bands, join_near
-from rectifit.surrogate.piece_rows import PieceRows, read_piece
+from rectifit.surrogate.look import Limits, Masks, Seen, look
+from rectifit.surrogate.piece_rows import read_piece
 from rectifit.surrogate.sides import BlockSides, Sides, sum_right
 
 __all__ = ["PassResult", "Probe", "SweepTask"]
@@ -120,19 +122,18 @@ class SweepTask:
         """Look at all rows of a block, then sum up those that matter."""
         probes, space = self.probes, block.workspace()
         bases = [None if probe.base is None else probe.base.blocks.get(block.start) for probe in probes]
-        look = _Look(block, self.coordinates, probes, bases)
-        for piece in block.pieces(len(look.points) + 2 * len(probes)):
-            look.add(piece, *read_piece(self.coordinates, piece, space))
-        sides = sum_right(self.coordinates, block, look.active, look.right, bases, space)
+        rows = _BlockRows(block, self.coordinates, probes, bases)
+        seen = rows.look(space)
+        sides = sum_right(self.coordinates, block, rows.masks, bases, seen, space)
         for probe, found in zip(probes, sides, strict=True):
             if probe.sides is not None:
                 probe.sides.blocks[block.start] = found
         limits = [(probe.width, probe.cap) for probe in probes]
-        bands = find_bands(self.coordinates, block, limits, *look.near_rows(), space)
+        bands = find_bands(self.coordinates, block, limits, *rows.near_rows(), space)
         return PassResult(
-            values=block.to_numpy(look.values),
-            objectives=block.to_numpy(look.objectives),
-            fingerprints=block.to_numpy(look.fingerprints),
+            values=seen.values,
+            objectives=seen.objectives,
+            fingerprints=seen.fingerprints,
             moments=np.array(block.to_numpy(block.xp.stack([found.moments for found in sides]))),
             near_moments=bands.moments,
             band_slopes=bands.slopes,
@@ -145,14 +146,12 @@ class SweepTask:
         )
 
 
-class _Look:
-    """What is seen of every row of a block: values, and on which side of its kink it is, and how near.
+class _BlockRows:
+    """The rows of a block, looked at piece by piece.
 
     Attributes
     ----------
-    points : the points of the probes, and those that decide which rows are active where that is not known
-    active, right : masks, one line per probe
-    values, objectives, fingerprints : as in `PassResult`
+    masks : of all rows; those near their kinks are kept as numbers
     """
 
     def __init__(
@@ -160,96 +159,82 @@ class _Look:
         block: Block,
         coordinates: Coordinates,
         probes: tuple[Probe, ...],
-        bases: list[BlockSides | None],
+        bases: Sequence[BlockSides | None],
     ) -> None:
-        k = len(probes)
-        self._block, self._coordinates, self._probes = block, coordinates, probes
-        self._known = [
+        shape = len(probes), block.n_rows
+        self.masks = Masks(block.empty(shape, "bool"), block.empty(shape, "bool"), None)
+        self._block, self._coordinates, self._probes, self._bases = block, coordinates, probes, bases
+        self._limits = Limits(
+            np.array([probe.width for probe in probes]),
+            np.array([np.inf if probe.zero is None else probe.zero for probe in probes]),
+            np.array([getattr(probe.active, "zero", 0.0) / coordinates.scale for probe in probes]),
+        )
+        # Per line the numbers of near rows and their pre-activations, piece by piece.
+        nothing = block.line_numbers(np.zeros(0, dtype=np.int64)), block.empty(0, "float64")
+        self._near = [[nothing] for _ in probes]
+
+    def look(self, space: Workspace) -> Seen:
+        """One look at all rows."""
+        known = [
             base.active
             if base is not None and probe.base is not None and probe.base.is_of(probe.active)
             else None
-            for probe, base in zip(probes, bases, strict=True)
+            for probe, base in zip(self._probes, self._bases, strict=True)
         ]
-        deciding = [
+        points = [probe.gamma for probe in self._probes]
+        points += [
             probe.active.gamma
-            for probe, known in zip(probes, self._known, strict=True)
-            if known is None and isinstance(probe.active, Sign)
+            for probe, mask in zip(self._probes, known, strict=True)
+            if mask is None and isinstance(probe.active, Sign)
         ]
-        self.points = np.array([probe.gamma for probe in probes] + deciding)
-        self._widths = block.to_float64(np.array([[probe.width] for probe in probes]))
-        self.active = block.empty((k, block.n_rows), "bool")
-        self.right = block.empty((k, block.n_rows), "bool")
-        self.values, self.objectives = (block.to_float64(np.zeros(k)) for _ in range(2))
-        self.fingerprints = block.xp.zeros_like(block.empty((k, 2), "int64"))
-        zeros = [np.inf if probe.zero is None else probe.zero for probe in probes]
-        self._zeros = block.to_float64(np.array(zeros)[:, None])
-        self._has_fingerprints = bool(np.isfinite(zeros).any())
-        self._near: list[list[tuple[Any, Any]]] = [[] for _ in probes]
-
-    def add(self, piece: Block, rows: PieceRows, v: Any) -> None:
-        """Look at a piece of the block."""
-        space, xp, k = rows.space, piece.xp, len(self._probes)
-        first = piece.start - self._block.start
-        place = slice(first, first + piece.n_rows)
-        V = rows.times(self.points)
-        U, shape = V[:k], (k, v.shape[0])
-        active, right = self.active[:, place], self.right[:, place]
-        self._mark_active(piece, v, V[k:], active, place)
-        kink = xp.multiply(v, v > 0.0, out=space("kink", shape[1:]))
-        kink *= 2.0
-        right[...] = xp.greater(U, kink, out=space("right", shape, "bool"))
-        right |= active
-        R = xp.subtract(U, kink, out=space("residual", shape))
-        near = xp.less_equal(xp.abs(R, out=R), self._widths, out=space("near", shape, "bool"))
-        near &= xp.logical_not(active, out=space("inactive", shape, "bool"))
-        self._add_near(piece, near, U, first)
-        self.values += self._squares(piece, U, right, v, R)
-        self.objectives += self._squares(piece, U, xp.greater(U, 0.0, out=near), v, R)
-        self._add_fingerprints(piece, active, v, U)
+        pieces = self._block.pieces(len(points) + 2 * len(self._probes))
+        seen = [self._look_at(piece, known, np.array(points), space) for piece in pieces]
+        return merge_all(seen)
 
     def near_rows(self) -> tuple[ChosenRows, Any]:
         """The near rows of all probes, and their pre-activations."""
-        xp, block = self._block.xp, self._block
-        parts = [part for line in self._near for part in line] or [
-            (block.line_numbers(np.zeros(0, int)), self._widths[:0, 0])
+        index, u = map(
+            self._block.xp.concat, zip(*(part for line in self._near for part in line), strict=True)
+        )
+        return ChosenRows(index, np.array([sum(int(u.shape[0]) for _, u in line) for line in self._near])), u
+
+    def _look_at(self, piece: Block, known: Sequence[Any], points: Matrix, space: Workspace) -> Seen:
+        """Look at a piece."""
+        first, scale = piece.start - self._block.start, self._coordinates.scale
+        place = slice(first, first + piece.n_rows)
+        rows, v = read_piece(self._coordinates, piece, space)
+        U, shape = rows.times(points), (len(known), piece.n_rows)
+        active, right, _ = self.masks
+        masks = Masks(active[:, place], right[:, place], space("near", shape, "bool"))
+        given = [
+            mask[place]
+            if mask is not None
+            else None
+            if isinstance(probe.active, Sign)
+            else probe.active.mark(piece, v, scale)
+            for probe, mask in zip(self._probes, known, strict=True)
         ]
-        counts = np.array([sum(int(u.shape[0]) for _, u in line) for line in self._near])
-        index, u = map(xp.concat, zip(*parts, strict=True))
-        return ChosenRows(index, counts), u
+        bases = [None if base is None else base.right[place] for base in self._bases]
+        look = _find_look(piece)
+        seen: Seen = look(piece, v, U, given, bases, self._limits, masks, space)
+        self._add_near(piece.xp, masks.near, U, seen.n_near, first)
+        return seen
 
-    def _mark_active(self, piece: Block, v: Any, at_points: Any, active: Any, place: slice) -> None:
-        """Active rows of a piece; `at_points` is u at the points that decide."""
-        points = iter(at_points)
-        for line, (probe, known) in enumerate(zip(self._probes, self._known, strict=True)):
-            if known is not None:
-                active[line] = known[place]
-            else:
-                u = next(points) if isinstance(probe.active, Sign) else None
-                active[line] = probe.active.mark(piece, v, self._coordinates.scale, u)
-
-    def _add_near(self, piece: Block, near: Any, U: Any, first: int) -> None:
+    def _add_near(self, xp: Any, near: Any, U: Any, counts: Any, first: int) -> None:
         """Keep the numbers and the pre-activations of the near rows."""
-        xp = piece.xp
-        counts = piece.to_numpy(xp.sum(near, axis=1))
         if not counts.any():
             return
-        index, u, ends = xp.nonzero(near)[1] + first, U[near], np.cumsum(counts).tolist()
+        where = xp.nonzero(xp.reshape(near, (-1,)))[0]
+        index, u = where % near.shape[1] + first, xp.take(xp.reshape(U, (-1,)), where)
+        ends = np.cumsum(counts).tolist()
         for line, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
             if begin < end:
                 self._near[line].append((index[begin:end], u[begin:end]))
 
-    def _add_fingerprints(self, piece: Block, active: Any, v: Any, U: Any) -> None:
-        if not self._has_fingerprints:
-            return
-        numbers = hash_rows(piece.row_numbers())
-        at_point = (self._zeros < U) & (v > 0.0)
-        # Sums of arrays wrap around without a warning; products are faster than choosing the rows.
-        for column, on in enumerate((active, at_point)):
-            self.fingerprints[:, column] += piece.xp.sum(on * numbers, axis=1)
 
-    @staticmethod
-    def _squares(piece: Block, U: Any, on: Any, v: Any, out: Any) -> Any:
-        """Sums of (u on - v)^2, line by line."""
-        R = piece.xp.multiply(U, on, out=out)
-        R -= v
-        return piece.squares(R)
+def _find_look(piece: Block) -> Any:
+    if piece.has_triton:
+        from rectifit.surrogate.look_triton import look as look_on_device
+
+        return look_on_device
+    return look
