@@ -59,6 +59,10 @@ class Data(ABC):
         """Numbers that a pass over X reads."""
         return self.n_samples * self.n_features
 
+    def for_passes(self) -> Data:
+        """The same data in the form in which many passes over it are fastest."""
+        return self
+
     def with_threads(self, n_threads: int) -> Self:
         """The same data, read by so many threads."""
         other = copy(self)

@@ -26,7 +26,17 @@ from rectifit._typing import Vector
 from rectifit.data.workspace import Workspace
 from rectifit.parallel import limit_threads
 
-__all__ = ["Block", "ChosenRows", "Mergeable", "S", "Total", "blas_threads", "merge_all", "run_blocks"]
+__all__ = [
+    "Block",
+    "ChosenRows",
+    "Layout",
+    "Mergeable",
+    "S",
+    "Total",
+    "blas_threads",
+    "merge_all",
+    "run_blocks",
+]
 
 # Numbers of X in a piece of a block, which stays in the processor's cache.
 PIECE_NUMBERS = 1 << 19
@@ -52,6 +62,37 @@ class Total:
     def merge(self, other: Total) -> Total:
         """The sum over both blocks."""
         return Total(self.value + other.value)
+
+
+class Layout:
+    """How rows of several lines stand in an array: one line after another.
+
+    Parameters
+    ----------
+    counts : rows of every line
+    """
+
+    def __init__(self, counts: npt.NDArray[np.int64]) -> None:
+        self.counts = counts
+
+    def arrange(self, values: Any) -> Any:
+        """Values of the rows where these stand."""
+        return values
+
+    @property
+    def is_row(self) -> Any:
+        """1 where a row stands, and 0 where none does."""
+        return np.ones(int(self.counts.sum()))
+
+    @property
+    def lines(self) -> Any:
+        """The number of its line for every row."""
+        return np.repeat(np.arange(self.counts.size), self.counts)
+
+    def products(self, left: Any, right: Any) -> Any:
+        """left'right for every line, a sum over its rows."""
+        ends = np.cumsum(self.counts).tolist()
+        return np.stack([left[a:b].T @ right[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)])
 
 
 class ChosenRows(NamedTuple):
@@ -193,14 +234,9 @@ class Block:
         """Name of the dtype of X."""
         return str(self.X.dtype.name)
 
-    def line_numbers(self, counts: npt.NDArray[np.int64]) -> Any:
-        """The number of its line for every row, of lines that have so many rows."""
-        return np.repeat(np.arange(counts.size), counts)
-
-    def line_products(self, left: Any, right: Any, lines: ChosenRows) -> Any:
-        """left'right for every line, a sum over its rows."""
-        ends = np.cumsum(lines.counts).tolist()
-        return np.stack([left[a:b].T @ right[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)])
+    def layout(self, counts: npt.NDArray[np.int64]) -> Layout:
+        """How rows of several lines are to stand in an array."""
+        return Layout(counts)
 
     def squares(self, lines: Any) -> Any:
         """Sum of squares of every line; the array may be overwritten."""

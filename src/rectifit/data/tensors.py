@@ -7,6 +7,7 @@ they are; all sums are in float64.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from rectifit.checks import check_array, check_length, check_tensor, import_torch, is_tensor, to_numpy
 from rectifit.data.base import Data
-from rectifit.data.blocks import PIECE_NUMBERS, Block, ChosenRows, S, merge_all
+from rectifit.data.blocks import PIECE_NUMBERS, Block, Layout, S, merge_all
 
 __all__ = ["TensorBlock", "TensorData"]
 
@@ -27,6 +28,10 @@ NEAR_FACTOR = 10
 SAMPLE_FACTOR = 20
 # Products of tall matrices are sums over parts of so many rows, which keep the whole device busy.
 PART_ROWS = 1 << 13
+# Share of the free memory that a copy of X may take.
+COPY_SHARE = 0.25
+# Numbers from which on a tensor goes to the host by way of pinned memory, which takes longer to get.
+PINNED_NUMBERS = 1 << 14
 
 
 def import_namespace() -> Any:
@@ -91,34 +96,9 @@ class TensorBlock(Block):
         lefts, rights = (a[:whole].reshape(-1, PART_ROWS, a.shape[1]) for a in (left, right))
         return (lefts.transpose(1, 2) @ rights).sum(0) + left[whole:].T @ right[whole:]
 
-    def line_numbers(self, counts: npt.NDArray[np.int64]) -> Any:
-        """The number of its line for every row, of lines that have so many rows."""
-        numbers = self.xp.arange(counts.size, device=self.y.device)
-        on_device = self.xp.from_numpy(counts).to(self.y.device)
-        return self.xp.repeat_interleave(numbers, on_device, output_size=int(counts.sum()))
-
-    def line_products(self, left: Any, right: Any, lines: ChosenRows) -> Any:
-        """left'right for every line: one product of all parts of lines, which are padded with zero rows."""
-        counts = lines.counts
-        size = int(np.clip(counts.max(initial=1), 1, PART_ROWS))
-        n_parts = -(-counts // size)
-        ends = np.cumsum(counts)
-        # Of every part: its line, and its first row.
-        line = np.repeat(np.arange(counts.size), n_parts)
-        first = (ends - counts)[line] + size * (np.arange(line.size) - (np.cumsum(n_parts) - n_parts)[line])
-        if line.size == 0:
-            return self.zeros((counts.size, left.shape[1], right.shape[1]))
-        bounds = self.xp.from_numpy(np.stack([first, ends[line], line])).to(self.y.device)
-        rows = bounds[0][:, None] + self.xp.arange(size, device=self.y.device)
-        is_there = (rows < bounds[1][:, None])[..., None]
-        index = rows.clamp_(max=left.shape[0] - 1).flatten()
-        shape = (line.size, size, -1)
-        lefts, rights = (a.index_select(0, index).reshape(shape) for a in (left, right))
-        lefts *= is_there
-        products = lefts.transpose(1, 2) @ rights
-        # A product with zeros and ones adds up the parts of a line in the same order every time.
-        is_part = bounds[2] == self.xp.arange(counts.size, device=self.y.device)[:, None]
-        return (is_part.to(products.dtype) @ products.flatten(1)).reshape(-1, *products.shape[1:])
+    def layout(self, counts: npt.NDArray[np.int64]) -> Layout:
+        """How rows of several lines are to stand in a tensor: in parts of the same size."""
+        return PaddedLayout(counts, self.y.device)
 
     def squares(self, lines: Any) -> Any:
         """Sum of squares of every line, in whose place the squares are written."""
@@ -141,7 +121,55 @@ class TensorBlock(Block):
 
     def to_numpy(self, array: Any) -> Any:
         """A tensor as a NumPy array."""
-        return to_numpy(array)
+        if array.device.type == "cpu" or array.numel() < PINNED_NUMBERS:
+            return to_numpy(array)
+        # Straight to memory that the device reaches by itself.
+        host = self.xp.empty(array.shape, dtype=array.dtype, pin_memory=True)
+        return host.copy_(array).numpy()
+
+
+class PaddedLayout(Layout):
+    """Rows of lines in parts of the same size, the last part of a line padded: one product serves all parts.
+
+    Any row may stand where there is none; what is summed up there must be multiplied by 0.
+    """
+
+    def __init__(self, counts: npt.NDArray[np.int64], device: Any) -> None:
+        super().__init__(counts)
+        torch = import_torch()
+        self._size = size = int(np.clip(counts.max(initial=1), 1, PART_ROWS))
+        n_parts, ends = -(-counts // size), np.cumsum(counts)
+        # Of every part: its line, its first row, and where the rows of the line end.
+        line = np.repeat(np.arange(counts.size), n_parts)
+        first = (ends - counts)[line] + size * (np.arange(line.size) - (np.cumsum(n_parts) - n_parts)[line])
+        parts = torch.from_numpy(np.stack([line, first, ends[line]])).to(device)
+        rows = parts[1][:, None] + torch.arange(size, device=device)
+        self._is_row = (rows < parts[2][:, None]).flatten()
+        self._rows = rows.clamp_(max=max(int(counts.sum()) - 1, 0)).flatten()
+        self._line_of_part = parts[0]
+
+    def arrange(self, values: Any) -> Any:
+        """Values of the rows where these stand."""
+        return values[self._rows]
+
+    @property
+    def is_row(self) -> Any:
+        """1 where a row stands, and 0 where none does."""
+        return self._is_row.double()
+
+    @property
+    def lines(self) -> Any:
+        """The number of its line for every row."""
+        return self._line_of_part.repeat_interleave(self._size, output_size=self._rows.numel())
+
+    def products(self, left: Any, right: Any) -> Any:
+        """left'right for every line, a sum over its rows."""
+        lefts, rights = (a.reshape(-1, self._size, a.shape[1]) for a in (left, right))
+        products = lefts.transpose(1, 2) @ rights
+        # A product with zeros and ones adds up the parts of a line in the same order every time.
+        numbers = import_torch().arange(self.counts.size, device=products.device)
+        is_part = (self._line_of_part == numbers[:, None]).to(products.dtype)
+        return (is_part @ products.flatten(1)).reshape(-1, *products.shape[1:])
 
 
 class TensorData(Data):
@@ -181,6 +209,17 @@ class TensorData(Data):
         self._size = block_rows or self.n_samples
         if X.device.type != "cpu":
             self.near_factor, self.sample_factor = NEAR_FACTOR, SAMPLE_FACTOR
+
+    def for_passes(self) -> Data:
+        """With X in float64, where the device has memory to spare for that, as all sums are."""
+        if self._X.dtype == self._torch.float64 or self._X.device.type == "cpu":
+            return self
+        free, _ = self._torch.cuda.mem_get_info(self._X.device)
+        if self._X.numel() * 8 > COPY_SHARE * free:
+            return self
+        other = copy(self)
+        other._X = self._X.double()
+        return other
 
     def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:
         """One pass over the tensors."""

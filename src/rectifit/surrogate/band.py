@@ -22,7 +22,7 @@ from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block, ChosenRows
 from rectifit.data.sampling import uniform_keys
 from rectifit.data.workspace import Workspace
-from rectifit.surrogate.piece_rows import by_lines
+from rectifit.surrogate.piece_rows import Part, by_lines
 
 __all__ = ["Bands", "Near", "find_bands", "join_near"]
 
@@ -69,7 +69,7 @@ class Bands(NamedTuple):
 def find_bands(
     coordinates: Coordinates,
     block: Block,
-    limits: Sequence[tuple[float, int]],
+    limits: Sequence[tuple[float, int, bool]],
     chosen: ChosenRows,
     u: Any,
     space: Workspace,
@@ -78,42 +78,45 @@ def find_bands(
 
     Parameters
     ----------
-    limits : width and cap of every line
+    limits : width and cap of every line, and whether a part of very many rows will do
     chosen, u : the near rows, and their pre-activations
     """
-    widths = np.array([width for width, _ in limits])
+    widths = np.array([width for width, _, _ in limits])
     q, is_finite = coordinates.n_directions, np.isfinite(widths)
     chosen, u = _drop_zero_rows(coordinates, block, chosen, u, space)
     near: list[tuple[Near, ...] | None] = [
-        () if n <= cap else None for n, (_, cap) in zip(chosen.counts, limits, strict=True)
+        () if n <= cap else None for n, (_, cap, _) in zip(chosen.counts, limits, strict=True)
     ]
     # Where the band is as wide as can be, no row is far, and nothing is smoothed.
     width_of = block.to_float64(np.where(is_finite, widths, 1.0))
     is_smoothed = block.to_float64(0.5 * is_finite)
     n_near = chosen.counts
-    chosen, u = _thin_out(block, chosen, u, SUMMED_FACTOR * q, [part is None for part in near])
+    chosen, u = _thin_out(
+        block,
+        chosen,
+        u,
+        SUMMED_FACTOR * q,
+        [is_rough and part is None for part, (_, _, is_rough) in zip(near, limits, strict=True)],
+    )
     stands_for = block.to_float64(n_near / np.maximum(chosen.counts, 1))
-    sums = block.zeros((len(limits), 2 * q + 7, q + 3))
-    for place, part, rows, v in by_lines(coordinates, block, chosen, space):
-        u_part, line = u[place], block.line_numbers(part.counts)
-        kink, h = pieces.inactive_kink(v), width_of[line]
+    sums = block.zeros((len(limits), 2, q + 4, q + 4))
+    for part in by_lines(coordinates, block, chosen, space):
+        v, u_part, line = part.v, part.layout.arrange(u[part.place]), part.layout.lines
+        kink, h, number = pieces.inactive_kink(v), width_of[line], stands_for[line] * part.layout.is_row
+        curvature = pieces.smoothed_curvature(v, h)
+        weights = block.xp.stack([number * (u_part > kink), number * is_smoothed[line] * curvature], axis=1)
         # The smoothed slope is its curvature times the distance from where it begins.
-        right = rows.columns(u_part - kink + h, block.xp.ones_like(v))
-        number = stands_for[line]
-        half = is_smoothed[line] * number
-        curvature = half * pieces.smoothed_curvature(v, h)
-        gap = 2.0 * half * pieces.smoothed_gap(u_part, v, kink, h)
-        on_right = number * (u_part > kink)
-        left = block.xp.concat([right * on_right[:, None], right * curvature[:, None], gap[:, None]], axis=1)
-        sums += block.line_products(left, right, part)
-        _bring(block, near, part, (right[:, :q], v, u_part))
+        inside, gap = u_part - kink + h, pieces.smoothed_gap(u_part, v, kink, h)
+        more = inside, block.xp.ones_like(v), 2.0 * gap / curvature
+        sums += part.rows.line_moments(part.layout, weights, *more)
+        _bring(block, near, part, u_part)
     total = block.to_numpy(sums)
-    smoothed = total[:, q + 3 : 2 * q + 3]
+    smoothed = total[:, 1]
     return Bands(
-        moments=total[:, : q + 1, : q + 1],
-        slopes=smoothed[:, :, q + 1],
-        grams=smoothed[:, :, :q],
-        gaps=total[:, -1, -1],
+        moments=total[:, 0, : q + 1, : q + 1],
+        slopes=smoothed[:, :q, q + 1],
+        grams=smoothed[:, :q, :q],
+        gaps=smoothed[:, q + 2, q + 3],
         n_near=n_near.astype(np.float64),
         near=tuple(near),
         n_skipped=(n_near - chosen.counts).astype(np.float64),
@@ -127,9 +130,15 @@ def _thin_out(
     shares = np.where(may_skip, n_kept / np.maximum(chosen.counts, 1), 1.0)
     if (shares > 0.5).all():
         return chosen, u
-    # A share of at least a half of the rows is no saving.
-    limits = block.to_float64(np.where(shares > 0.5, 2.0, shares))
-    kept = uniform_keys(chosen.index + block.start) < limits[block.line_numbers(chosen.counts)]
+    ends = np.cumsum(chosen.counts).tolist()
+    lines = [chosen.index[a:b] + block.start for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+    # To leave out less than half of the rows would save nothing.
+    kept = block.xp.concat(
+        [
+            uniform_keys(line) < (2.0 if share > 0.5 else share)
+            for line, share in zip(lines, shares, strict=True)
+        ]
+    )
     return chosen.only(block, kept), u[kept]
 
 
@@ -140,31 +149,25 @@ def _drop_zero_rows(
     if coordinates.fit_intercept and block.w is None:
         return chosen, u
     xp, moves = block.xp, [block.empty(0, "bool")]
-    for _, _, rows, _ in by_lines(coordinates, block, chosen, space):
-        moves.append(xp.any(rows.matrix != 0.0, axis=1) | xp.any(rows.edge[:, :-1] != 0.0, axis=1))
+    for part in by_lines(coordinates, block, chosen, space):
+        rows = part.rows
+        is_moving = xp.any(rows.matrix != 0.0, axis=1) | xp.any(rows.edge[:, :-1] != 0.0, axis=1)
+        moves.append(is_moving[part.layout.is_row > 0.0])
     kept = xp.concat(moves)
     return chosen.only(block, kept), u[kept]
 
 
-def _bring(
-    block: Block, near: list[tuple[Near, ...] | None], part: ChosenRows, arrays: Sequence[Any]
-) -> None:
+def _bring(block: Block, near: list[tuple[Near, ...] | None], part: Part, u: Any) -> None:
     """Add the rows of the lines that are brought back."""
-    ends = np.cumsum(part.counts).tolist()
-    places = [
-        (line, slice(begin, end))
-        for line, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True))
-        if begin < end and near[line] is not None
-    ]
-    if not places:
+    wanted = np.array([line is not None for line in near])
+    counts = part.layout.counts * wanted
+    if not counts.any():
         return
     # All at once: every transfer from a device takes its time.
-    is_whole = sum(rows.stop - rows.start for _, rows in places) == ends[-1]
-    chosen = arrays if is_whole else [block.xp.concat([a[rows] for _, rows in places]) for a in arrays]
-    Z = np.ascontiguousarray(block.to_numpy(chosen[0]))
-    outcomes = np.array(block.to_numpy(block.xp.stack(chosen[1:])))
-    begin = 0
-    for line, rows in places:
-        here = slice(begin, begin + rows.stop - rows.start)
-        near[line] = (near[line] or ()) + (Near(Z[here], *outcomes[:, here]),)
-        begin = here.stop
+    is_wanted = block.to_float64(1.0 * wanted)[part.layout.lines] * part.layout.is_row > 0.0
+    chosen = block.xp.nonzero(is_wanted)[0]
+    Z, v, u = (block.to_numpy(a[chosen]) for a in (part.rows.dense(), part.v, u))
+    ends = np.cumsum(counts).tolist()
+    for line, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        if begin < end:
+            near[line] = (near[line] or ()) + (Near(Z[begin:end], v[begin:end], u[begin:end]),)

@@ -289,7 +289,8 @@ class NearFar:
         if step.is_exact:
             reach = AFTER_EXACT * move if 4.0 * move > view.width else 0.0
         else:
-            reach = move * min(max(move / state.last_move, AFTER_SMOOTH), 0.8)
+            ratio = move / state.last_move if state.last_move > 0.0 else 1.0
+            reach = move * min(max(ratio, AFTER_SMOOTH), 0.8)
             reach = min(reach, view.width / 8.0)
         state.last_move, state.is_last = move, step.is_exact and reach == 0.0
         state.target = self.reader.target(state.active, state.gamma, reach, state.turn)

@@ -70,7 +70,8 @@ class PassReader:
         on_pass: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.problem = problem
-        self.data = problem.data if n_threads is None else problem.data.with_threads(n_threads)
+        data = problem.data if n_threads is None else problem.data.with_threads(n_threads)
+        self.data = data.for_passes()
         self.n_samples = problem.n_samples
         self.n_passes = 0
         self._on_pass = on_pass
@@ -133,6 +134,7 @@ class PassReader:
                 target.width,
                 target.cap,
                 question.zero,
+                target.is_rough,
                 self._base(question),
                 Sides(question.active) if self.data.remembers else None,
             )

@@ -9,10 +9,10 @@ import numpy as np
 
 from rectifit._typing import Matrix, Vector
 from rectifit.coordinates import Coordinates
-from rectifit.data.blocks import Block, ChosenRows
+from rectifit.data.blocks import Block, ChosenRows, Layout
 from rectifit.data.workspace import Workspace
 
-__all__ = ["PieceRows", "by_lines", "read_piece"]
+__all__ = ["Part", "PieceRows", "by_lines", "read_piece"]
 
 # Chosen rows are multiplied so many at a time, as a share of a piece.
 CHOSEN_SHARE = 4
@@ -55,11 +55,20 @@ class PieceRows(NamedTuple):
         Z *= self.piece.to_float64(self.unit)
         return Z
 
-    def columns(self, *more: Any) -> Any:
-        """The columns [Z, v] and more, in the library of the piece."""
-        C = self.piece.xp.concat([self.matrix, self.edge, *(column[:, None] for column in more)], axis=1)
-        C *= self.piece.to_float64(np.concatenate([self.unit, np.ones(1 + len(more))]))
-        return C
+    def line_moments(self, layout: Layout, weights: Any, *more: Any) -> Any:
+        """C'diag(weights)C of every line, for the columns C = [Z, v] and more.
+
+        `weights` has one column, or several: they stand one after another in the second place.
+        """
+        piece, xp = self.piece, self.piece.xp
+        C = xp.concat([self.matrix, self.edge, *(column[:, None] for column in more)], axis=1)
+        left = xp.concat([C * weights[:, s : s + 1] for s in range(weights.shape[1])], axis=1)
+        found = layout.products(left, C)
+        found = xp.reshape(found, (found.shape[0], weights.shape[1], C.shape[1], C.shape[1]))
+        unit = piece.to_float64(np.concatenate([self.unit, np.ones(1 + len(more))]))
+        found *= unit
+        found *= unit[:, None]
+        return found
 
     def moments(self) -> Any:
         """C'C of the columns C = [Z, v], in the library of the piece."""
@@ -97,12 +106,28 @@ def read_piece(coordinates: Coordinates, piece: Block, space: Workspace) -> tupl
     return PieceRows(piece, space, Z, v[:, None], np.ones(coordinates.n_directions)), v
 
 
-def by_lines(
-    coordinates: Coordinates, block: Block, chosen: ChosenRows, space: Workspace
-) -> Iterator[tuple[slice, ChosenRows, PieceRows, Any]]:
-    """Chosen rows and their outcomes, some at a time, each time with their place among all."""
+class Part(NamedTuple):
+    """Some of the chosen rows of a block.
+
+    Attributes
+    ----------
+    place : which of the chosen rows they are
+    layout : how they stand in the arrays
+    rows, v : the rows and their outcomes
+    """
+
+    place: slice
+    layout: Layout
+    rows: PieceRows
+    v: Any
+
+
+def by_lines(coordinates: Coordinates, block: Block, chosen: ChosenRows, space: Workspace) -> Iterator[Part]:
+    """Chosen rows, some at a time."""
     size = max(block.piece_numbers // (CHOSEN_SHARE * coordinates.n_columns), 1)
     for begin in range(0, int(chosen.index.shape[0]), size):
         place = slice(begin, begin + size)
         part = chosen.part(place)
-        yield place, part, *read_piece(coordinates, block.choose(part.index, space), space)
+        layout = block.layout(part.counts)
+        rows = block.choose(layout.arrange(part.index), space)
+        yield Part(place, layout, *read_piece(coordinates, rows, space))

@@ -32,6 +32,8 @@ __all__ = ["BandTarget", "SampleModel"]
 MAX_NEAR_NUMBERS = 1 << 23
 # Share of the step from one active set to the next, as the sample predicts it, by which rows still move.
 AFTER_SAMPLE = 0.3
+# Looks at a surrogate, from the first one, that may be rough.
+MAX_ROUGH_TURNS = 6
 # Solvers of surrogates of a large sample, which work side by side.
 MAX_SOLVERS = 8
 # The rows of the sample from which the density of kinks is read.
@@ -40,10 +42,14 @@ MIN_WIDTH = 1e-13
 
 
 class BandTarget(NamedTuple):
-    """Up to which distance from their kinks rows are near, and how many of them are brought back."""
+    """Up to which distance from their kinks rows are near, and how many of them are brought back.
+
+    If the step that is made from them is a rough one in any case, a part of very many rows will do.
+    """
 
     width: float
     cap: int
+    is_rough: bool = False
 
 
 class SampleModel:
@@ -124,10 +130,11 @@ class SampleModel:
         else:
             first = min(MIN_TELLING_ROWS, kinked.size)
             width = float(kinked[first - 1]) * expected / first
+        is_rough = 2.0 * reach > width and turn < MAX_ROUGH_TURNS
         width = max(width, 2.0 * reach, MIN_WIDTH)
         found = int(np.searchsorted(kinked, width, side="right"))
         too_many = found >= MIN_TELLING_ROWS and found > 3.0 * expected
-        return BandTarget(width, 0 if too_many else 2 * n_near)
+        return BandTarget(width, 0 if too_many else 2 * n_near, is_rough)
 
     def _length(self, delta: Vector) -> float:
         """Root mean square of what rows move."""

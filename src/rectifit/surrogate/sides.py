@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rectifit._typing import Matrix, Vector
 from rectifit.active import ActiveSet
 from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block, ChosenRows
@@ -40,8 +41,8 @@ class BlockSides:
 
     active: Any
     right: Any
-    moments: Any
-    peak: Any
+    moments: Matrix
+    peak: Vector
     n_mended: int
 
 
@@ -99,23 +100,26 @@ def _sum(
 ) -> list[BlockSides]:
     """Carry out the plans."""
     xp, q, right = block.xp, coordinates.n_directions, masks.right
-    changed = block.empty(tuple(right.shape), "bool")
-    for e, plan in enumerate(plans):
-        before = right[e + 1] if plan.is_chained else plan.base and plan.base.right
-        changed[e] = right[e] if before is None else right[e] ^ before
+    none = xp.zeros_like(right[0])
+    before = [
+        right[e + 1] if plan.is_chained else none if plan.base is None else plan.base.right
+        for e, plan in enumerate(plans)
+    ]
+    changed = right ^ xp.stack(before)
     where = xp.nonzero(xp.reshape(changed, (-1,)))[0]
     chosen = ChosenRows(where % block.n_rows, np.array([plan.n_rows for plan in plans]))
     sign = 2.0 * block.to_float64(xp.take(xp.reshape(right, (-1,)), where)) - 1.0
-    sums = block.zeros((len(plans), q + 1, q + 1))
-    for place, part, rows, _ in by_lines(coordinates, block, chosen, space):
-        columns = rows.columns()
-        sums += block.line_products(columns * sign[place][:, None], columns, part)
+    total = block.zeros((len(plans), 1, q + 1, q + 1))
+    for part in by_lines(coordinates, block, chosen, space):
+        weights = part.layout.arrange(sign[part.place]) * part.layout.is_row
+        total += part.rows.line_moments(part.layout, weights[:, None])
+    sums = block.to_numpy(total)[:, 0]
     found: list[BlockSides] = []
     for e in reversed(range(len(plans))):
         base = found[-1] if plans[e].is_chained else plans[e].base
         moments = sums[e] if base is None else base.moments + sums[e]
-        diagonal = xp.linalg.diagonal(moments)
-        peak = diagonal if base is None else xp.where(diagonal > base.peak, diagonal, base.peak)
+        diagonal = moments.diagonal()
+        peak = diagonal if base is None else np.maximum(diagonal, base.peak)
         found.append(BlockSides(masks.active[e], right[e], moments, peak, plans[e].n_mended))
     return _renew(coordinates, block, plans, found[::-1], space)
 
@@ -128,12 +132,8 @@ def _renew(
     space: Workspace,
 ) -> list[BlockSides]:
     """Sum up again where mending has lost too many digits, in a line or in one that it begins with."""
-    if all(plan.n_mended == 0 for plan in plans):
-        return found
     xp = block.xp
-    diagonals = xp.stack([xp.linalg.diagonal(sides.moments) for sides in found])
-    peaks = xp.stack([sides.peak for sides in found])
-    is_lost = block.to_numpy(xp.any(diagonals < DRIFT_TOL * peaks, axis=1))
+    is_lost = [(sides.moments.diagonal() < DRIFT_TOL * sides.peak).any() for sides in found]
     lost: list[int] = []
     for e in reversed(range(len(plans))):
         if plans[e].n_mended > 0 and (is_lost[e] or (plans[e].is_chained and e + 1 in lost)):

@@ -38,10 +38,10 @@ __all__ = ["PassResult", "Probe", "SweepTask"]
 class Probe(NamedTuple):
     """A surrogate, a point, and the distance from their kinks up to which rows are near; below 0: none is.
 
-    Near rows are brought back unless there are more than `cap`. With `zero`, up to which u counts as 0, the
-    active set at the point gets a fingerprint, and so does the surrogate's. What a former look has
-    left may be the `base` of this one, which leaves its own in `sides`; both only where the blocks stay in
-    this process.
+    Near rows are brought back unless there are more than `cap`; if `is_rough`, a part of very many stands for
+    all. With `zero`, up to which u counts as 0, the active set at the point gets a fingerprint, and so does the
+    surrogate's. What a former look has left may be the `base` of this one, which leaves its own in `sides`;
+    both only where the blocks stay in this process.
     """
 
     gamma: Vector
@@ -49,6 +49,7 @@ class Probe(NamedTuple):
     width: float
     cap: int = 0
     zero: float | None = None
+    is_rough: bool = False
     base: Sides | None = None
     sides: Sides | None = None
 
@@ -128,13 +129,13 @@ class SweepTask:
         for probe, found in zip(probes, sides, strict=True):
             if probe.sides is not None:
                 probe.sides.blocks[block.start] = found
-        limits = [(probe.width, probe.cap) for probe in probes]
+        limits = [(probe.width, probe.cap, probe.is_rough) for probe in probes]
         bands = find_bands(self.coordinates, block, limits, *rows.near_rows(), space)
         return PassResult(
             values=seen.values,
             objectives=seen.objectives,
             fingerprints=seen.fingerprints,
-            moments=np.array(block.to_numpy(block.xp.stack([found.moments for found in sides]))),
+            moments=np.array([found.moments for found in sides]),
             near_moments=bands.moments,
             band_slopes=bands.slopes,
             band_grams=bands.grams,
@@ -170,7 +171,7 @@ class _BlockRows:
             np.array([getattr(probe.active, "zero", 0.0) / coordinates.scale for probe in probes]),
         )
         # Per line the numbers of near rows and their pre-activations, piece by piece.
-        nothing = block.line_numbers(np.zeros(0, dtype=np.int64)), block.empty(0, "float64")
+        nothing = block.empty(0, "int64"), block.empty(0, "float64")
         self._near = [[nothing] for _ in probes]
 
     def look(self, space: Workspace) -> Seen:
