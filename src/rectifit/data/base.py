@@ -34,6 +34,8 @@ class Data(ABC):
     n_threads : threads of this process that read; None: as many as BLAS may use
     near_factor, sample_factor : rows per coefficient that a pass should bring back, and those in the sample;
         more of them save passes, but take time between passes
+    max_solved_sample : numbers in a sample whose surrogates are minimised; a larger one only tells how dense
+        the rows lie around their kinks
     remembers : whether blocks stay in this process, so that what a pass finds can be kept beside them
     in_memory : whether all rows are in the memory of this process
     is_sparse : whether X is a sparse matrix
@@ -46,6 +48,7 @@ class Data(ABC):
     n_threads: int | None = None
     near_factor: int = 100
     sample_factor: int = 200
+    max_solved_sample: int = 1 << 23
     remembers: bool = False
     in_memory: bool = False
     is_sparse: bool = False
@@ -106,6 +109,7 @@ class ShiftedData(Data):
         self.is_weighted, self.feature_names = data.is_weighted, data.feature_names
         self.n_threads = data.n_threads
         self.near_factor, self.sample_factor = data.near_factor, data.sample_factor
+        self.max_solved_sample = data.max_solved_sample
         self.remembers = data.remembers
 
     def reduce(self, task: Callable[[Block], S], *, design: bool = True) -> S:

@@ -26,6 +26,7 @@ BYTES_PER_NUMBER = 96
 # An accelerator makes a pass sooner than the host works on many rows.
 NEAR_FACTOR = 10
 SAMPLE_FACTOR = 20
+MAX_SOLVED_SAMPLE = 1 << 19
 # Products of tall matrices are sums over parts of so many rows, which keep the whole device busy.
 PART_ROWS = 1 << 13
 # Share of the free memory that a copy of X may take.
@@ -147,6 +148,8 @@ class PaddedLayout(Layout):
         self._is_row = (rows < parts[2][:, None]).flatten()
         self._rows = rows.clamp_(max=max(int(counts.sum()) - 1, 0)).flatten()
         self._line_of_part = parts[0]
+        # A product with zeros and ones adds up the parts of a line in the same order every time.
+        self._is_part = (parts[0] == torch.arange(counts.size, device=device)[:, None]).double()
 
     def arrange(self, values: Any) -> Any:
         """Values of the rows where these stand."""
@@ -166,10 +169,7 @@ class PaddedLayout(Layout):
         """left'right for every line, a sum over its rows."""
         lefts, rights = (a.reshape(-1, self._size, a.shape[1]) for a in (left, right))
         products = lefts.transpose(1, 2) @ rights
-        # A product with zeros and ones adds up the parts of a line in the same order every time.
-        numbers = import_torch().arange(self.counts.size, device=products.device)
-        is_part = (self._line_of_part == numbers[:, None]).to(products.dtype)
-        return (is_part @ products.flatten(1)).reshape(-1, *products.shape[1:])
+        return (self._is_part @ products.flatten(1)).reshape(-1, *products.shape[1:])
 
 
 class TensorData(Data):
@@ -209,6 +209,7 @@ class TensorData(Data):
         self._size = block_rows or self.n_samples
         if X.device.type != "cpu":
             self.near_factor, self.sample_factor = NEAR_FACTOR, SAMPLE_FACTOR
+            self.max_solved_sample = MAX_SOLVED_SAMPLE
 
     def for_passes(self) -> Data:
         """With X in float64, where the device has memory to spare for that, as all sums are."""

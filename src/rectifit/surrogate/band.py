@@ -72,6 +72,7 @@ def find_bands(
     limits: Sequence[tuple[float, int, bool]],
     chosen: ChosenRows,
     u: Any,
+    is_whole: bool,
     space: Workspace,
 ) -> Bands:
     """Sum up near rows, and bring back those of the lines that have few.
@@ -80,6 +81,7 @@ def find_bands(
     ----------
     limits : width and cap of every line, and whether a part of very many rows will do
     chosen, u : the near rows, and their pre-activations
+    is_whole : whether the block is all there is: rows that are brought back are not smoothed then
     """
     widths = np.array([width for width, _, _ in limits])
     q, is_finite = coordinates.n_directions, np.isfinite(widths)
@@ -88,8 +90,9 @@ def find_bands(
         () if n <= cap else None for n, (_, cap, _) in zip(chosen.counts, limits, strict=True)
     ]
     # Where the band is as wide as can be, no row is far, and nothing is smoothed.
+    smoothed_lines = is_finite & ~np.array([is_whole and part is not None for part in near])
     width_of = block.to_float64(np.where(is_finite, widths, 1.0))
-    is_smoothed = block.to_float64(0.5 * is_finite)
+    half = block.to_float64(0.5 * smoothed_lines)
     n_near = chosen.counts
     chosen, u = _thin_out(
         block,
@@ -102,13 +105,17 @@ def find_bands(
     sums = block.zeros((len(limits), 2, q + 4, q + 4))
     for part in by_lines(coordinates, block, chosen, space):
         v, u_part, line = part.v, part.layout.arrange(u[part.place]), part.layout.lines
-        kink, h, number = pieces.inactive_kink(v), width_of[line], stands_for[line] * part.layout.is_row
-        curvature = pieces.smoothed_curvature(v, h)
-        weights = block.xp.stack([number * (u_part > kink), number * is_smoothed[line] * curvature], axis=1)
-        # The smoothed slope is its curvature times the distance from where it begins.
-        inside, gap = u_part - kink + h, pieces.smoothed_gap(u_part, v, kink, h)
-        more = inside, block.xp.ones_like(v), 2.0 * gap / curvature
-        sums += part.rows.line_moments(part.layout, weights, *more)
+        kink, number = pieces.inactive_kink(v), stands_for[line] * part.layout.is_row
+        weights, more = (number * (u_part > kink))[:, None], list[Any]()
+        if smoothed_lines.any():
+            h = width_of[line]
+            curvature = pieces.smoothed_curvature(v, h)
+            weights = block.xp.concat([weights, (number * half[line] * curvature)[:, None]], axis=1)
+            # The smoothed slope is its curvature times the distance from where it begins.
+            inside, gap = u_part - kink + h, pieces.smoothed_gap(u_part, v, kink, h)
+            more = [inside, block.xp.ones_like(v), 2.0 * gap / curvature]
+        moments = part.rows.line_moments(part.layout, weights, *more)
+        sums[:, : moments.shape[1], : moments.shape[2], : moments.shape[2]] += moments
         _bring(block, near, part, u_part)
     total = block.to_numpy(sums)
     smoothed = total[:, 1]

@@ -26,6 +26,8 @@ __all__ = ["PassReader"]
 
 # Rows in the sample are at least those of so many columns, while they hold at most so many numbers.
 MIN_SAMPLE_COLUMNS = 25
+# Rows in a sample of which no surrogate is minimised.
+UNSOLVED_SAMPLE_ROWS = 2000
 MAX_SAMPLE_NUMBERS = 1 << 23
 # A step that led too far is shortened to between these shares.
 MIN_SHARE = 0.1
@@ -80,6 +82,9 @@ class PassReader:
         outcomes, p = problem.data.outcomes, problem.n_features
         wanted = problem.data.sample_factor * max(p + 1, MIN_SAMPLE_COLUMNS)
         wanted = min(wanted, max(MAX_SAMPLE_NUMBERS // p, 2 * (p + 1)))
+        self._solves_sample = wanted * p <= problem.data.max_solved_sample
+        if not self._solves_sample:
+            wanted = min(wanted, UNSOLVED_SAMPLE_ROWS)
         survey = self.reduce(SurveyTask(problem.fit_intercept, outcomes.scale, wanted / problem.n_samples))
         self.largest, self.penalty = survey.largest, problem.penalty
         self.total = outcomes.total * (outcomes.top / outcomes.scale) ** 2
@@ -102,8 +107,13 @@ class PassReader:
         )
 
     def _sampled(self) -> Problem | None:
-        """The sample as a problem in memory, with its share of the ridge; None if no row has weight."""
+        """The sample as a problem in memory, with its share of the ridge.
+
+        None if no row has weight, or to solve it would take longer than passes that it saves.
+        """
         X, y, w, _ = self.sample
+        if not self._solves_sample:
+            return None
         if w is not None and not (w > 0.0).any():
             return None
         alpha = self.problem.alpha * y.size / self.n_samples
@@ -167,7 +177,7 @@ class PassReader:
 
     def sweep(self, probes: Sequence[Probe]) -> PassResult:
         """One pass."""
-        return self.reduce(SweepTask(self.coordinates, tuple(probes)))
+        return self.reduce(SweepTask(self.coordinates, self.n_samples, tuple(probes)))
 
     def _view(self, probe: Probe, found: PassResult, far: Any, line: int) -> View:
         gamma, gram = probe.gamma, far[:-1, :-1] + self.ridge

@@ -60,12 +60,18 @@ class PieceRows(NamedTuple):
 
         `weights` has one column, or several: they stand one after another in the second place.
         """
-        piece, xp = self.piece, self.piece.xp
-        C = xp.concat([self.matrix, self.edge, *(column[:, None] for column in more)], axis=1)
-        left = xp.concat([C * weights[:, s : s + 1] for s in range(weights.shape[1])], axis=1)
-        found = layout.products(left, C)
-        found = xp.reshape(found, (found.shape[0], weights.shape[1], C.shape[1], C.shape[1]))
-        unit = piece.to_float64(np.concatenate([self.unit, np.ones(1 + len(more))]))
+        xp, A = self.piece.xp, self.matrix
+        edge = xp.concat([self.edge, *(column[:, None] for column in more)], axis=1) if more else self.edge
+        (_, p), e, n_weights = A.shape, edge.shape[1], weights.shape[1]
+        found = self.piece.empty((layout.counts.size, n_weights, p + e, p + e), "float64")
+        for s in range(n_weights):
+            # The matrix is not copied to stand beside its edge.
+            left, total = A * weights[:, s : s + 1], found[:, s]
+            total[:, :p, :p] = layout.products(left, A)
+            total[:, :p, p:] = layout.products(left, edge)
+            total[:, p:, :p] = xp.matrix_transpose(total[:, :p, p:])
+            total[:, p:, p:] = layout.products(edge * weights[:, s : s + 1], edge)
+        unit = self.piece.to_float64(np.concatenate([self.unit, np.ones(1 + len(more))]))
         found *= unit
         found *= unit[:, None]
         return found

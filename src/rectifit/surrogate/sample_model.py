@@ -32,6 +32,8 @@ __all__ = ["BandTarget", "SampleModel"]
 MAX_NEAR_NUMBERS = 1 << 23
 # Share of the step from one active set to the next, as the sample predicts it, by which rows still move.
 AFTER_SAMPLE = 0.3
+# Share of u by which rows are expected to move from one active set to the next where no sample says it.
+STAY_REACH = 0.1
 # Looks at a surrogate, from the first one, that may be rough.
 MAX_ROUGH_TURNS = 6
 # Solvers of surrogates of a large sample, which work side by side.
@@ -101,11 +103,14 @@ class SampleModel:
     def next_starts(self, sets: Sequence[ActiveSet], bases: Sequence[Found]) -> list[SurrogateStart]:
         """From minima found before: moved as the minimum of the sample moves."""
         if self._problem is None:
-            return [
-                SurrogateStart(base.at.gamma, self._length(base.at.gamma), beside=base.view) for base in bases
-            ]
+            return [self._stay(base) for base in bases]
         before, after = self._minimise([base.at.active for base in bases]), self._minimise(sets)
         return [self._move(base, new - old) for base, new, old in zip(bases, after, before, strict=True)]
+
+    def _stay(self, base: Found) -> SurrogateStart:
+        """At the minimum itself, with what is known there."""
+        reach = 0.0 if base.ahead is not None else STAY_REACH * self._length(base.at.gamma)
+        return SurrogateStart(base.at.gamma, reach, base.ahead, base.view)
 
     def _move(self, base: Found, shift: Vector) -> SurrogateStart:
         """To where the sample says, or, if that is near, by what is known at the minimum."""

@@ -39,9 +39,9 @@ class Probe(NamedTuple):
     """A surrogate, a point, and the distance from their kinks up to which rows are near; below 0: none is.
 
     Near rows are brought back unless there are more than `cap`; if `is_rough`, a part of very many stands for
-    all. With `zero`, up to which u counts as 0, the active set at the point gets a fingerprint, and so does the
-    surrogate's. What a former look has left may be the `base` of this one, which leaves its own in `sides`;
-    both only where the blocks stay in this process.
+    all. With `zero`, up to which u counts as 0, the active set at the point gets a fingerprint, and so does
+    the surrogate's. What a former look has left may be the `base` of this one, which leaves its own in
+    `sides`; both only where the blocks stay in this process.
     """
 
     gamma: Vector
@@ -114,9 +114,10 @@ class PassResult:
 
 @dataclass(frozen=True)
 class SweepTask:
-    """The task of the pass."""
+    """The task of the pass; n_samples are the rows of all blocks."""
 
     coordinates: Coordinates
+    n_samples: int
     probes: tuple[Probe, ...]
 
     def __call__(self, block: Block) -> PassResult:
@@ -130,7 +131,8 @@ class SweepTask:
             if probe.sides is not None:
                 probe.sides.blocks[block.start] = found
         limits = [(probe.width, probe.cap, probe.is_rough) for probe in probes]
-        bands = find_bands(self.coordinates, block, limits, *rows.near_rows(), space)
+        is_whole = block.n_rows == self.n_samples
+        bands = find_bands(self.coordinates, block, limits, *rows.near_rows(), is_whole, space)
         return PassResult(
             values=seen.values,
             objectives=seen.objectives,
