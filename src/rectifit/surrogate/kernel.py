@@ -155,13 +155,14 @@ def multiply(Zt, x, out):
 
 
 @inner
-def add_to_gram(G, Z, i, sign):
-    """Lower triangle of G <- G + sign z_i z_i'."""
-    for j in range(Z.shape[1]):
-        a = sign * Z[i, j]
-        if a != 0.0:
-            for k in range(j + 1):
-                G[j, k] += a * Z[i, k]
+def add_to_gram(G, Z, rows, signs):
+    """Lower triangle of G <- G + sum of sign_e z_e z_e' over four rows: G is read and written once for all."""
+    h, i, j, k = rows
+    for r in range(Z.shape[1]):
+        a, b = signs[0] * Z[h, r], signs[1] * Z[i, r]
+        c, d = signs[2] * Z[j, r], signs[3] * Z[k, r]
+        for m in range(r + 1):
+            G[r, m] += a * Z[h, m] + b * Z[i, m] + c * Z[j, m] + d * Z[k, m]
 
 
 @inner
@@ -335,24 +336,43 @@ def classify(c, warm, trust, held, moves, to):
 
 
 @inner
-def move_rows(problem, warm, moves, to, n_moves, g):
-    """Give rows their new states and update Gram matrix and gradient. Returns whether the former changed."""
+def sign_of_move(moves, to, state, e, n_moves):
+    """With which sign row moves[e] enters the Gram matrix: 0 where it stays in or out, or e is beyond the end.
+
+    Returns the row as well, beyond the end the last one.
+    """
+    i = moves[min(e, n_moves - 1)]
+    sign = (1.0 if state[i] == FLAT else 0.0) - (1.0 if to[min(e, n_moves - 1)] == FLAT else 0.0)
+    return i, sign if e < n_moves else 0.0
+
+
+@inner
+def move_rows(problem, warm, moves, to, n_moves, g, stale):
+    """Give rows their new states; update Gram matrix and, unless it is stale, gradient.
+
+    Returns whether the Gram matrix changed.
+    """
     Z, y, u, state, changed = problem.Z, problem.y, warm.u, warm.state, False
     for e in range(n_moves):
         i = moves[e]
-        if to[e] == QUADRATIC or state[i] == QUADRATIC:
+        if not stale and (to[e] == QUADRATIC or state[i] == QUADRATIC):
             add_row(g, Z, i, 2.0 * (u[i] - y[i]) if to[e] == QUADRATIC else 2.0 * (y[i] - u[i]))
-        if to[e] == FLAT or state[i] == FLAT:
-            add_to_gram(warm.gram, Z, i, -1.0 if to[e] == FLAT else 1.0)
-            changed = True
-        state[i] = to[e]
+        changed = changed or to[e] == FLAT or state[i] == FLAT
+    for e in range(0, n_moves if changed else 0, 4):
+        h, a = sign_of_move(moves, to, state, e, n_moves)
+        i, b = sign_of_move(moves, to, state, e + 1, n_moves)
+        j, c = sign_of_move(moves, to, state, e + 2, n_moves)
+        k, d = sign_of_move(moves, to, state, e + 3, n_moves)
+        add_to_gram(warm.gram, Z, (h, i, j, k), (a, b, c, d))
+    for e in range(n_moves):
+        state[moves[e]] = to[e]
     return changed
 
 
 @inner
 def factor_gram(problem, warm, L):
     """Factor the Gram matrix; where most of it was subtracted again and digits are lost, build it anew."""
-    G, largest, q = warm.gram, warm.largest, warm.delta.shape[0]
+    G, largest, state, q = warm.gram, warm.largest, warm.state, warm.delta.shape[0]
     drifted = False
     for j in range(q):
         largest[j] = max(largest[j], G[j, j])
@@ -360,9 +380,9 @@ def factor_gram(problem, warm, L):
     if drifted:
         for j in range(q):
             copy_row(problem.curvature, j, G, j)
-        for i in range(warm.u.shape[0]):
-            if warm.state[i] != FLAT:
-                add_to_gram(G, problem.Z, i, 1.0)
+        for i in range(state.shape[0]):
+            if state[i] != FLAT:
+                add_to_gram(G, problem.Z, (i, i, i, i), (1.0, 0.0, 0.0, 0.0))
         for j in range(q):
             largest[j] = G[j, j]
     factor(G, L, q)
@@ -430,7 +450,7 @@ def find_minima(
                 multiply(Zt, delta, u)
                 for i in range(n):
                     u[i] += problem.u0[i]
-            factored = not move_rows(problem, warm, moves, to, n_moves, g) and factored
+            factored = not move_rows(problem, warm, moves, to, n_moves, g, stale) and factored
             n_moves = np.int64(0)
             if stale:
                 for i in range(n):
