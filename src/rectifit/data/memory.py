@@ -92,7 +92,7 @@ class MemoryData(ArrayData):
         v, positive = self.weighted_y, self.positive
         top = float(max(v.max(), -v.min()))
         scaled = v / top if top > 0.0 else v
-        fixed = scaled[~positive]
+        fixed = np.minimum(scaled, 0.0)
         n_weighted, n_positive = self.n_samples, int(np.count_nonzero(positive))
         if self.is_weighted:
             weighted = self.root_weight > 0.0

@@ -134,20 +134,16 @@ class Search:
 
     def offer(self, point: Point) -> bool:
         """Keep the point if it is the best so far, as the next step of the stage in the trace."""
-        self._step += 1
-        self.n_iter += 1
-        self._trace.append(TraceRow(self._stage, self._step, point.objective, self.clock.seconds))
-        better = self.best is None or point.objective < self.best.objective
-        if better:
-            self.best = point
-        return better
+        return self._offer(point, self.clock.seconds)
 
     def take(self, minima: Sequence[Minimum]) -> None:
         """Count surrogates that were minimised, remember the least, and offer their minimisers."""
+        # They were found together, so they have one time.
+        seconds = self.clock.seconds
+        self.n_surrogates += len(minima)
         for minimum in minima:
-            self.n_surrogates += 1
             self.record(minimum)
-            self.offer(minimum.point)
+            self._offer(minimum.point, seconds)
 
     def merge(self, results: SurrogateResults) -> None:
         """Take over what a piece of work has found, its best minimiser as one step."""
@@ -200,6 +196,15 @@ class Search:
             problem=self.problem,
             surrogate=self.least,
         )
+
+    def _offer(self, point: Point, seconds: float) -> bool:
+        self._step += 1
+        self.n_iter += 1
+        self._trace.append(TraceRow(self._stage, self._step, point.objective, seconds))
+        better = self.best is None or point.objective < self.best.objective
+        if better:
+            self.best = point
+        return better
 
     def _certificate(self) -> Certificate:
         assert self.best is not None

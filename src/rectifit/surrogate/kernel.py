@@ -61,6 +61,7 @@ __all__ = [
     "MAX_STEPS",
     "MAX_STEPS_PER_COEFFICIENT",
     "add_to_gram",
+    "add_weighted",
     "backward",
     "dot",
     "evaluate_with_bound",
@@ -68,6 +69,7 @@ __all__ = [
     "find_minima",
     "forward",
     "gradient",
+    "is_definite",
     "line_search",
     "minimise",
     "multiply",
@@ -115,6 +117,15 @@ def factor(G, L, q):
 
 
 @inner
+def is_definite(L, least):
+    """Whether a factor, which has inverse pivots, has no pivot up to this."""
+    is_regular = True
+    for j in range(L.shape[0]):
+        is_regular = is_regular and L[j, j] > 0.0 and least * L[j, j] * L[j, j] < 1.0
+    return is_regular
+
+
+@inner
 def forward(L, b, q):
     """b <- L^-1 b. Returns what is left of b on dependent columns, zero if it lies in the range of L."""
     left = 0.0
@@ -156,13 +167,26 @@ def multiply(Zt, x, out):
 
 @inner
 def add_to_gram(G, Z, rows, signs):
-    """Lower triangle of G <- G + sum of sign_e z_e z_e' over four rows: G is read and written once for all."""
+    """Lower triangle of G <- G + sum of sign_e z_e z_e' over four rows; G is read and written once."""
     h, i, j, k = rows
     for r in range(Z.shape[1]):
         a, b = signs[0] * Z[h, r], signs[1] * Z[i, r]
         c, d = signs[2] * Z[j, r], signs[3] * Z[k, r]
         for m in range(r + 1):
             G[r, m] += a * Z[h, m] + b * Z[i, m] + c * Z[j, m] + d * Z[k, m]
+
+
+@inner
+def add_weighted(Zt, weights, G):
+    """G <- G + sum of weights * z z', lower triangle and upper."""
+    q, n = Zt.shape
+    for j in range(q):
+        for k in range(j + 1):
+            s = 0.0
+            for i in range(n):
+                s += weights[i] * Zt[j, i] * Zt[k, i]
+            G[j, k] += s
+            G[k, j] = G[j, k]
 
 
 @inner
@@ -337,9 +361,9 @@ def classify(c, warm, trust, held, moves, to):
 
 @inner
 def sign_of_move(moves, to, state, e, n_moves):
-    """With which sign row moves[e] enters the Gram matrix: 0 where it stays in or out, or e is beyond the end.
+    """Row moves[e], and with which sign it enters the Gram matrix: 0 where it stays in or out.
 
-    Returns the row as well, beyond the end the last one.
+    Beyond the end it is the last row, with sign 0.
     """
     i = moves[min(e, n_moves - 1)]
     sign = (1.0 if state[i] == FLAT else 0.0) - (1.0 if to[min(e, n_moves - 1)] == FLAT else 0.0)
@@ -555,10 +579,10 @@ def evaluate_with_bound(
     minima, evaluated = Minima(*minima), Evaluated(*evaluated)
     y, Zt, norms = problem.y, problem.Zt, problem.norms
     q, n = Zt.shape
-    u, v, n_infeasible = np.empty(n), np.empty(q), 0
+    v, n_infeasible = np.empty(q), 0
     for line in range(minima.deltas.shape[0]):
         gamma, slopes, columns = minima.deltas[line], minima.slopes[line], evaluated.columns[line]
-        extent, value = 0.0, 0.0
+        u, extent, value = evaluated.u[line], 0.0, 0.0
         multiply(source.Tt, gamma, columns)
         for j in range(columns.shape[0]):
             extent += abs(columns[j]) * source.largest[j]
@@ -567,17 +591,20 @@ def evaluate_with_bound(
         loss, remainder = weigh_residual(minima.factors[line], v)
         reach = math.sqrt(dot(v, v))
         multiply(source.At, columns, u)
-        total, infeasible = 0.0, False
+        total, infeasible, objective = 0.0, False, value
         for i in range(n):
             at, c = u[i] * source.root_weight[i], kinks[line, i]
             piece = pieces.value(at, y[i], c)
             value += piece
+            # The true loss of every sample has its kink at 0.
+            objective += pieces.value(at, y[i], 0.0)
             loss += piece - pieces.support(at, y[i], c, slopes[i])
             total += abs(slopes[i])
             sloped = minima.states[line, i] != FLAT and c > -np.inf
             infeasible |= sloped and slopes[i] < reach * norms[i]
         size = math.sqrt(dot(gamma, gamma))
         slack = bounds.allowance(n, value, q, extent, total, remainder, size)
+        evaluated.objectives[line] = objective
         evaluated.values[line], evaluated.losses[line] = value, max(loss, 0.0) + slack
         evaluated.infeasible[line] = infeasible
         n_infeasible += infeasible

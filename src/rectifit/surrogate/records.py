@@ -16,6 +16,7 @@ __all__ = [
     "Evaluated",
     "Minima",
     "PieceProblem",
+    "PlacedRows",
     "Source",
     "States",
     "WarmState",
@@ -45,6 +46,22 @@ class PieceProblem(NamedTuple):
     u0: Vector
     slope: Matrix
     curvature: Matrix
+
+
+class PlacedRows(NamedTuple):
+    """Rows in working coordinates that only scale columns (see `rectifit.coordinates`).
+
+    Attributes
+    ----------
+    Z, Zt, norms : the rows z_i, their columns, and their lengths
+    diagonal, ridge : the diagonal of T, and T' diag(penalty) T
+    """
+
+    Z: Matrix
+    Zt: Matrix
+    norms: Vector
+    diagonal: Vector
+    ridge: Matrix
 
 
 class WarmState(NamedTuple):
@@ -111,12 +128,16 @@ class Evaluated(NamedTuple):
     Attributes
     ----------
     columns : the coefficients T gamma
-    values : the objective there, with the penalty
+    u : a_i'T gamma, not multiplied by root_weight
+    objectives : the true objective there, with the penalty
+    values : that of the surrogate
     losses : how far the minimum can lie below (see `rectifit.bounds`)
     infeasible : where losses do not hold until the slopes are repaired
     """
 
     columns: Matrix
+    u: Matrix
+    objectives: Vector
     values: Vector
     losses: Vector
     infeasible: Mask

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,8 +12,8 @@ from rectifit.bounds import allowance
 from rectifit.checks import check_active, check_start
 from rectifit.data.problem import Problem
 from rectifit.routing import is_small
-from rectifit.surrogate.rows import working_rows
-from rectifit.surrogate.solution import Answers, SurrogateSolution
+from rectifit.surrogate.rows import WorkingRows, working_rows
+from rectifit.surrogate.solution import Answers, SurrogateSolution, SurrogateSolutions
 
 __all__ = ["ENGINES", "SurrogateSolver", "solve_surrogate"]
 
@@ -67,18 +66,20 @@ class SurrogateSolver:
         if engine not in ENGINES:
             raise ValueError(f"engine is {engine!r}; it must be one of {', '.join(map(repr, ENGINES))}")
         self.problem = problem
-        self.rows = working_rows(problem)
         if engine == "auto":
             engine = "compiled" if is_small(problem.n_samples, problem.n_features) else "near_far"
         # Imported here: numba takes longer to load than everything else together.
+        self.rows: WorkingRows
         self._engine: RowEngine
         if engine == "compiled":
             from rectifit.surrogate.compiled import CompiledEngine
 
-            self._engine = CompiledEngine(self.rows)
+            self._engine = CompiledEngine(problem)
+            self.rows = self._engine.rows
         else:
             from rectifit.surrogate.resident import ResidentEngine
 
+            self.rows = working_rows(problem)
             self._engine = ResidentEngine(self.rows)
         self.batch = self._engine.batch
 
@@ -102,60 +103,87 @@ class SurrogateSolver:
     def solve_each(self, actives: npt.ArrayLike, start: Any = None) -> list[SurrogateSolution]:
         """Minimise one surrogate after another, in one call: one mask per line, one solution for each."""
         masks = check_active(actives, self.problem.n_samples) & self.problem.positive
-        if start is not None:
-            self._engine.restart(self.rows.coordinates.from_coefficients(*check_start(start, self.problem)))
-        # The same question twice in a row, as sorting asks it below the positive outcomes, has one answer.
-        lines = [mask.tobytes() for mask in masks]
-        new = [e for e in range(len(lines)) if e == 0 or lines[e] != lines[e - 1]]
-        masks = masks if len(new) == len(lines) else masks[new]
-        answers = (
-            self._answer_with_empty(masks) if bytes(masks.shape[1]) in lines else self._engine.solve(masks)
-        )
-        solutions = self._on_user_scale(masks, answers)
-        return [solutions[bisect_right(new, e) - 1] for e in range(len(lines))]
-
-    def _on_user_scale(self, masks: Mask, answers: Answers) -> list[SurrogateSolution]:
-        # The scale is a power of two, so multiplying by it is exact.
-        scale, p = self.rows.scale, self.problem.n_features
-        columns = answers.columns * scale
-        duals = answers.slopes * (scale if self.rows.root_weight is None else scale * self.rows.root_weight)
-        solutions = []
-        for e, (value, loss, steps, converged) in enumerate(
-            zip(
-                answers.values.tolist(),
-                answers.losses.tolist(),
-                answers.steps.tolist(),
-                answers.converged.tolist(),
+        found, answers = self._answer(masks, None if start is None else check_start(start, self.problem))
+        duals, steps = list[Vector](), list[int]()
+        if answers is not None:
+            # The scale is a power of two, so multiplying by it is exact.
+            scale, root_weight = self.rows.scale, self.rows.root_weight
+            duals += list(answers.slopes * (scale if root_weight is None else scale * root_weight))
+            steps += answers.steps.tolist()
+        if len(steps) < len(found.values):
+            duals, steps = [*duals, np.zeros(masks.shape[1])], [*steps, 0]
+        solutions = [
+            SurrogateSolution(*fields)
+            for fields in zip(
+                found.betas,
+                found.intercepts,
+                found.values,
+                found.bounds,
+                duals,
+                steps,
+                found.converged,
                 strict=True,
             )
-        ):
-            bound = (value - loss) * scale * scale
-            if not loss <= LOOSE_BOUND * value:
-                bound = max(bound, self._bound_without_solver(masks[e]))
-            intercept = float(columns[e, p]) if self.problem.fit_intercept else 0.0
-            solutions.append(
-                SurrogateSolution(
-                    columns[e, :p], intercept, value * scale * scale, bound, duals[e], steps, converged
-                )
-            )
-        return solutions
+        ]
+        return [solutions[line] for line in found.lines]
 
-    def _answer_with_empty(self, masks: Mask) -> Answers:
-        """Answers where some sets are empty: every piece is smallest at u <= 0 then, and zero is optimal."""
-        occupied = masks.any(axis=1)
-        k, y = masks.shape[0], self.rows.y
-        answers = Answers(
-            columns=np.zeros((k, self.rows.n_columns)),
-            values=np.full(k, float(y @ y)),
-            losses=np.full(k, allowance(y.size, float(y @ y))),
-            slopes=np.zeros(masks.shape),
-            steps=np.zeros(k, dtype=np.int64),
-            converged=np.ones(k, dtype=np.bool_),
-        )
-        if occupied.any():
-            for filled, found in zip(answers, self._engine.solve(masks[occupied]), strict=True):
-                filled[occupied] = found
-        return answers
+    def answer(self, masks: Mask, start: tuple[Vector, float] | None = None) -> SurrogateSolutions:
+        """The same without duals, for masks and a start that need no check; with u where it is known."""
+        return self._answer(masks, start)[0]
+
+    def _answer(
+        self, masks: Mask, start: tuple[Vector, float] | None
+    ) -> tuple[SurrogateSolutions, Answers | None]:
+        """Solutions on the user's scale, and the engine's answers, if it was asked at all."""
+        if start is not None:
+            self._engine.restart(self.rows.coordinates.from_coefficients(*start))
+        # Equal questions, as sorting asks them below the positive outcomes, have one answer. That about the
+        # empty set is known, and stands at the end.
+        known = {bytes(masks.shape[1]): -1}
+        lines = [known.setdefault(mask.tobytes(), len(known) - 1) for mask in masks]
+        n_new = len(known) - 1
+        if n_new < len(lines):
+            masks = masks[[lines.index(line) for line in range(n_new)]]
+        answers = self._engine.solve(masks) if n_new > 0 else None
+        return self._on_user_scale(lines, masks, answers), answers
+
+    def _on_user_scale(self, lines: list[int], masks: Mask, answers: Answers | None) -> SurrogateSolutions:
+        found = SurrogateSolutions(lines, [], [], [], [], [], [], [])
+        # The scale is a power of two, so multiplying by it is exact.
+        scale, p = self.rows.scale, self.problem.n_features
+        square = scale * scale
+        if answers is not None:
+            columns, values = answers.columns * scale, (answers.values * square).tolist()
+            losses = (answers.losses * square).tolist()
+            bounds = [value - loss for value, loss in zip(values, losses, strict=True)]
+            for e, (value, loss) in enumerate(zip(values, losses, strict=True)):
+                if not loss <= LOOSE_BOUND * value:
+                    bounds[e] = max(bounds[e], self._bound_without_solver(masks[e]))
+            found = SurrogateSolutions(
+                lines,
+                list(columns[:, :p]),
+                columns[:, p].tolist() if self.problem.fit_intercept else [0.0] * len(values),
+                values,
+                bounds,
+                answers.converged.tolist(),
+                None if answers.objectives is None else (answers.objectives * square).tolist(),
+                None if answers.u is None else list(answers.u * scale),
+            )
+        if -1 in lines:
+            self._append_empty(found)
+        return found
+
+    def _append_empty(self, found: SurrogateSolutions) -> None:
+        """The solution for the empty set: every piece is smallest at u <= 0 then, and zero is optimal."""
+        total, scale = self.rows.total, self.rows.scale
+        found.betas.append(np.zeros(self.problem.n_features))
+        found.intercepts.append(0.0)
+        found.values.append(total * scale * scale)
+        found.bounds.append((total - allowance(self.rows.n_rows, total)) * scale * scale)
+        found.converged.append(True)
+        if found.objectives is not None and found.u is not None:
+            found.objectives.append(total * scale * scale)
+            found.u.append(np.zeros(self.rows.n_rows))
 
     def _bound_without_solver(self, active: Mask) -> float:
         """Samples that are not active cost at least w y^2, wherever u is."""
