@@ -276,7 +276,9 @@ def check_random_state(random_state: Any) -> np.random.Generator:
 
 
 def _check_finite(array: FloatArray, name: str) -> None:
-    for block in row_blocks(array.shape[0], array.size // max(1, array.shape[0])):
+    n_rows = array.shape[0]
+    is_small = array.size <= BLOCK_NUMBERS
+    for block in (slice(None),) if is_small else row_blocks(n_rows, array.size // max(1, n_rows)):
         if not np.isfinite(array[block]).all():
             found = "NaN" if np.isnan(array[block]).any() else "an infinite value"
             raise ValueError(f"{name} contains {found}; all entries must be finite")

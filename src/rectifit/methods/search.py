@@ -6,6 +6,7 @@ Every stage offers its points here, and here they are compared.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +25,10 @@ __all__ = ["DEAD_TOL", "Halt", "Search", "Stage"]
 
 # Share of the objective of the zero function. A point that is better by less is the zero function.
 DEAD_TOL = 1e-12
+
+
+# Of a minimum; of equal ones, `min` takes the first.
+VALUE = attrgetter("value")
 
 
 class Halt(Exception):  # noqa: N818 - it ends a search, and nothing is wrong
@@ -107,7 +112,7 @@ class Search:
         except KeyboardInterrupt:
             reason = Stop.INTERRUPTED
         finally:
-            self.clock.abandoned.set()
+            self.clock.abandon()
             # The engine does not hold the search: both are freed with their last user.
             self.engine.watch = watch
         return reason
@@ -141,8 +146,8 @@ class Search:
         # They were found together, so they have one time.
         seconds = self.clock.seconds
         self.n_surrogates += len(minima)
+        self.record(min(minima, key=VALUE))
         for minimum in minima:
-            self.record(minimum)
             self._offer(minimum.point, seconds)
 
     def merge(self, results: SurrogateResults) -> None:

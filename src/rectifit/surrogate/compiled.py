@@ -37,21 +37,20 @@ class CompiledEngine:
         self._source = Source(
             rows.At, problem.root_weight, np.ascontiguousarray(rows.T.T), rows.penalty, rows.largest
         )
-        self._warm = WarmState(
-            delta=np.zeros(q),
-            u=np.zeros(n),
-            state=np.full(n, QUADRATIC, dtype=np.int8),
-            gram=rows.gram + rows.ridge,
-            largest=np.zeros(q),
-        )
         self._inactive_kink = pieces.inactive_kink(rows.y)
-        # The first start is least squares: no kinks at all.
-        descend(self._problem, np.full((1, n), -np.inf), self._warm)
-        self._first = self._warm.copy()
+        self._gram = rows.gram + rows.ridge
+        self.reset()
 
     def reset(self) -> None:
         """Begin the next solve at least squares, where the first one begins."""
-        self._warm = self._first.copy()
+        rows = self.rows
+        self._warm = WarmState(
+            delta=rows.least_squares().copy(),
+            u=rows.start.copy(),
+            state=np.full(rows.n_rows, QUADRATIC, dtype=np.int8),
+            gram=self._gram.copy(),
+            largest=np.zeros(rows.n_directions),
+        )
 
     def restart(self, gamma: Vector) -> None:
         """Begin the next solve at gamma; the Gram matrix stays."""
@@ -76,17 +75,16 @@ class CompiledEngine:
             np.empty(k, dtype=np.bool_),
         )
         n_infeasible = kernel.evaluate_with_bound(
-            tuple(self._problem), kinks, tuple(self._source), tuple(minima), tuple(found)
+            tuple(self._problem), kinks, tuple(self._source), self.rows.scale, tuple(minima), tuple(found)
         )
         if n_infeasible > 0:
             for e in np.flatnonzero(found.infeasible).tolist():
-                found.losses[e] = self._repaired_loss(kinks, minima, found, e)
-        # Where the search did not converge, the factors are not those of the states.
-        found.losses[~minima.converged] = np.inf
+                if minima.converged[e]:
+                    found.bounds[e] = found.values[e] - self._repaired_loss(kinks, minima, found, e)
         return Answers(
             found.columns,
             found.values,
-            found.losses,
+            found.bounds,
             minima.slopes,
             minima.steps,
             minima.converged,
@@ -95,7 +93,7 @@ class CompiledEngine:
         )
 
     def _repaired_loss(self, kinks: Matrix, minima: Minima, found: Evaluated, e: int) -> float:
-        """The loss of one line whose slopes are infeasible somewhere, and are changed."""
+        """How far the minimum of one line can lie below its value; infeasible slopes are changed."""
         rows, Z, kink, gamma = self.rows, self._problem.Z, kinks[e], minima.deltas[e]
         slopes, present = minima.slopes[e], minima.states[e] != FLAT
         gram = Z[present].T @ Z[present] + rows.ridge
@@ -104,6 +102,6 @@ class CompiledEngine:
         slopes[:] = repaired.slopes
         u = rows.preactivation(gamma)
         loss = max(fenchel_gap(u, rows.y, kink, slopes) + repaired.decrement, 0.0)
-        return loss + rows.allowance(
-            float(found.values[e]), gamma, found.columns[e], slopes, repaired.remainder
-        )
+        scale = rows.scale
+        value, columns = float(found.values[e]) / scale / scale, found.columns[e] / scale
+        return (loss + rows.allowance(value, gamma, columns, slopes, repaired.remainder)) * scale * scale

@@ -569,7 +569,7 @@ def weigh_residual(L, rho):
 
 @compiled
 def evaluate_with_bound(
-    problem: PieceProblem, kinks: Matrix, source: Source, minima: Minima, evaluated: Evaluated
+    problem: PieceProblem, kinks: Matrix, source: Source, scale: float, minima: Minima, evaluated: Evaluated
 ) -> int:
     """Evaluate solutions of `minimise` (without a background slope) from the data, one line each.
 
@@ -604,8 +604,14 @@ def evaluate_with_bound(
             infeasible |= sloped and slopes[i] < reach * norms[i]
         size = math.sqrt(dot(gamma, gamma))
         slack = bounds.allowance(n, value, q, extent, total, remainder, size)
-        evaluated.objectives[line] = objective
-        evaluated.values[line], evaluated.losses[line] = value, max(loss, 0.0) + slack
+        for j in range(columns.shape[0]):
+            columns[j] *= scale
+        for i in range(n):
+            u[i] *= scale
+        bound = value - max(loss, 0.0) - slack
+        evaluated.values[line], evaluated.objectives[line] = value * scale * scale, objective * scale * scale
+        # Where the search did not converge, the factors are not those of the states.
+        evaluated.bounds[line] = bound * scale * scale if minima.converged[line] else -np.inf
         evaluated.infeasible[line] = infeasible
         n_infeasible += infeasible
     return n_infeasible

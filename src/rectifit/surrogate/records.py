@@ -55,6 +55,7 @@ class PlacedRows(NamedTuple):
     ----------
     Z, Zt, norms : the rows z_i, their columns, and their lengths
     diagonal, ridge : the diagonal of T, and T' diag(penalty) T
+    gamma, u : the linear least-squares fit, ridge included, where the rows determine it, and Z gamma
     """
 
     Z: Matrix
@@ -62,6 +63,8 @@ class PlacedRows(NamedTuple):
     norms: Vector
     diagonal: Vector
     ridge: Matrix
+    gamma: Vector
+    u: Vector
 
 
 class WarmState(NamedTuple):
@@ -123,21 +126,21 @@ class Source(NamedTuple):
 
 
 class Evaluated(NamedTuple):
-    """Minima evaluated from the data, one line per problem.
+    """Minima evaluated from the data, on the user's scale, one line per problem.
 
     Attributes
     ----------
-    columns : the coefficients T gamma
-    u : a_i'T gamma, not multiplied by root_weight
+    columns : the coefficients
+    u : X beta + intercept
     objectives : the true objective there, with the penalty
     values : that of the surrogate
-    losses : how far the minimum can lie below (see `rectifit.bounds`)
-    infeasible : where losses do not hold until the slopes are repaired
+    bounds : lower bounds of the minimum (see `rectifit.bounds`), -infinity where the search did not converge
+    infeasible : where bounds do not hold until the slopes are repaired
     """
 
     columns: Matrix
     u: Matrix
     objectives: Vector
     values: Vector
-    losses: Vector
+    bounds: Vector
     infeasible: Mask

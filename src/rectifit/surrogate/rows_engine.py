@@ -106,10 +106,11 @@ class RowsEngine(Engine):
     def split_sets(self, n_splits: int) -> list[ActiveSet]:
         """Positive samples from a rank on."""
         order, positive = ascending(self.problem), self.problem.positive
+        # Samples without weight have no rank.
         rank = np.full(positive.size, -1)
         rank[order] = np.arange(order.size)
-        rank[~positive] = -1
-        return [Members(mask) for mask in rank >= np.array(split_ranks(order.size, n_splits))[:, None]]
+        first = np.array(split_ranks(order.size, n_splits))
+        return list(map(Members, (rank >= first[:, None]) & positive))
 
     def length(self, point: Point) -> float:
         """The norm of sqrt(w) u."""

@@ -9,7 +9,7 @@ import numpy as np
 from rectifit import coordinates
 from rectifit._typing import Matrix, Vector
 from rectifit.compiling import compiled, shared
-from rectifit.surrogate.kernel import add_weighted, dot, factor, is_definite
+from rectifit.surrogate.kernel import add_weighted, backward, dot, factor, forward, is_definite, multiply
 from rectifit.surrogate.records import PlacedRows
 from rectifit.tolerances import REGULAR_PIVOT_TOL, WHITENING_PIVOT
 
@@ -19,8 +19,8 @@ shared(coordinates.column_shrinkage, coordinates.column_ridge)
 
 
 @compiled
-def place_rows(unit: Vector, penalty: Vector, gram: Matrix, placed: PlacedRows) -> bool:
-    """Scale columns to length 1, ridge included, and write the rows one by one.
+def place_rows(y: Vector, unit: Vector, penalty: Vector, gram: Matrix, placed: PlacedRows) -> bool:
+    """Scale columns to length 1, ridge included, write the rows one by one, and fit them to y.
 
     Given are columns, in placed.Zt, and their Gram matrix, both multiplied by their units. Returns whether
     Z'Z + ridge is so far from singular that no whitening is needed.
@@ -46,6 +46,11 @@ def place_rows(unit: Vector, penalty: Vector, gram: Matrix, placed: PlacedRows) 
         for k in range(q):
             L[j, k] = gram[j, k] + ridge[j, k]
     factor(L, L, q)
+    for j in range(q):
+        placed.gamma[j] = dot(Zt[j], y)
+    forward(L, placed.gamma, q)
+    backward(L, placed.gamma, q)
+    multiply(Zt, placed.gamma, placed.u)
     return bool(is_definite(L, WHITENING_PIVOT))
 
 

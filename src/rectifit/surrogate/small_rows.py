@@ -20,6 +20,7 @@ class SmallRows(WorkingRows):
     ----------
     At : the columns of X and one for the intercept, one per line
     Z, Zt, norms : the rows z_i, their columns, and their lengths
+    start : u at the least-squares fit
     """
 
     def _arrange(self) -> None:
@@ -31,20 +32,28 @@ class SmallRows(WorkingRows):
         columns = self.At if self.root_weight is None else self.At * self.root_weight
         self.largest = np.abs(columns).max(axis=1)
         unit = column_unit(self.largest)
-        self.Zt = columns * unit[:, None]
-        self.gram = self.Zt @ self.Zt.T
-        self.Z, self.ridge, diagonal = np.empty((n, q)), np.empty((q, q)), np.empty(q)
-        # A cached property that is known already.
-        self.norms = np.empty(n)
-        is_regular = place_rows(
-            unit,
-            self.penalty,
-            self.gram,
-            tuple(PlacedRows(self.Z, self.Zt, self.norms, diagonal, self.ridge)),
+        placed = PlacedRows(
+            np.empty((n, q)),
+            columns * unit[:, None],
+            np.empty(n),
+            np.empty(q),
+            np.empty((q, q)),
+            np.empty(q),
+            np.empty(n),
         )
+        self.gram = placed.Zt @ placed.Zt.T
+        is_regular = place_rows(self.y, unit, self.penalty, self.gram, tuple(placed))
+        diagonal = placed.diagonal
         self.coordinates = Coordinates.from_diagonal(diagonal, unit, self.scale, problem.fit_intercept)
-        if not is_regular:
+        if is_regular:
+            # The norms are a cached property that is known already.
+            self.Z, self.Zt, self.norms, _, self.ridge, self._fit, self.start = placed
+        else:
             self._whiten()
+
+    def least_squares(self) -> Vector:
+        """The linear least-squares fit, ridge included."""
+        return self._fit
 
     def are_determined_by(self, u: Vector) -> bool:
         """Whether the rows with u > 0 determine the coefficients, far from singular."""
@@ -57,3 +66,5 @@ class SmallRows(WorkingRows):
         self.Z = self.rows(slice(None))
         self.Zt = np.ascontiguousarray(self.Z.T)
         self.norms = np.sqrt(np.einsum("ij,ij->i", self.Z, self.Z))
+        self._fit = super().least_squares()
+        self.start = self.Z @ self._fit

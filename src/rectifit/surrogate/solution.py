@@ -13,15 +13,14 @@ __all__ = ["Answers", "SurrogateSolution", "SurrogateSolutions"]
 
 
 class Answers(NamedTuple):
-    """An engine's answers in working units, one line per active set: coefficients over s, values over s^2.
+    """An engine's answers on the user's scale, one line per active set; but slopes are in working units.
 
-    losses say how far the minimum can lie below the value; infinite where that is not known. An engine that
-    has looked at all rows also says the true objectives and u.
+    An engine that has looked at all rows also says the true objectives, and u.
     """
 
     columns: Matrix
     values: Vector
-    losses: Vector
+    bounds: Vector
     slopes: Matrix
     steps: npt.NDArray[np.int64]
     converged: Mask

@@ -23,7 +23,7 @@ LOOSE_BOUND = 1e-9
 
 
 class RowEngine(Protocol):
-    """Minimises surrogates of rows in memory, in working units."""
+    """Minimises surrogates of rows in memory."""
 
     batch: int
 
@@ -134,7 +134,7 @@ class SurrogateSolver:
     def _answer(
         self, masks: Mask, start: tuple[Vector, float] | None
     ) -> tuple[SurrogateSolutions, Answers | None]:
-        """Solutions on the user's scale, and the engine's answers, if it was asked at all."""
+        """Solutions, and the engine's answers, if it was asked at all."""
         if start is not None:
             self._engine.restart(self.rows.coordinates.from_coefficients(*start))
         # Equal questions, as sorting asks them below the positive outcomes, have one answer. That about the
@@ -145,29 +145,24 @@ class SurrogateSolver:
         if n_new < len(lines):
             masks = masks[[lines.index(line) for line in range(n_new)]]
         answers = self._engine.solve(masks) if n_new > 0 else None
-        return self._on_user_scale(lines, masks, answers), answers
+        return self._collect(lines, masks, answers), answers
 
-    def _on_user_scale(self, lines: list[int], masks: Mask, answers: Answers | None) -> SurrogateSolutions:
-        found = SurrogateSolutions(lines, [], [], [], [], [], [], [])
-        # The scale is a power of two, so multiplying by it is exact.
-        scale, p = self.rows.scale, self.problem.n_features
-        square = scale * scale
+    def _collect(self, lines: list[int], masks: Mask, answers: Answers | None) -> SurrogateSolutions:
+        found, p = SurrogateSolutions(lines, [], [], [], [], [], [], []), self.problem.n_features
         if answers is not None:
-            columns, values = answers.columns * scale, (answers.values * square).tolist()
-            losses = (answers.losses * square).tolist()
-            bounds = [value - loss for value, loss in zip(values, losses, strict=True)]
-            for e, (value, loss) in enumerate(zip(values, losses, strict=True)):
-                if not loss <= LOOSE_BOUND * value:
-                    bounds[e] = max(bounds[e], self._bound_without_solver(masks[e]))
+            values, bounds = answers.values.tolist(), answers.bounds.tolist()
+            for e, (value, bound) in enumerate(zip(values, bounds, strict=True)):
+                if not value - bound <= LOOSE_BOUND * value:
+                    bounds[e] = max(bound, self._bound_without_solver(masks[e]))
             found = SurrogateSolutions(
                 lines,
-                list(columns[:, :p]),
-                columns[:, p].tolist() if self.problem.fit_intercept else [0.0] * len(values),
+                list(answers.columns[:, :p]),
+                answers.columns[:, p].tolist() if self.problem.fit_intercept else [0.0] * len(values),
                 values,
                 bounds,
                 answers.converged.tolist(),
-                None if answers.objectives is None else (answers.objectives * square).tolist(),
-                None if answers.u is None else list(answers.u * scale),
+                None if answers.objectives is None else answers.objectives.tolist(),
+                None if answers.u is None else list(answers.u),
             )
         if -1 in lines:
             self._append_empty(found)
