@@ -156,6 +156,8 @@ class Problem:
 
     def ridge(self, beta: Vector) -> Any:
         """alpha |beta|^2; one number per column of a matrix."""
+        if self.alpha == 0.0:
+            return 0.0
         b = np.sqrt(self.alpha) * beta
         return b @ b if b.ndim == 1 else np.einsum("ij,ij->j", b, b)
 

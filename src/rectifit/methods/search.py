@@ -168,6 +168,8 @@ class Search:
 
     def report(self, done: int, total: int | None = None) -> None:
         """Show progress on a terminal."""
+        if not self._progress.is_on:
+            return
         objective = np.inf if self.best is None else self.best.objective
         self._progress.update(f"{self._stage}, objective {objective:.6g}", done, total)
 

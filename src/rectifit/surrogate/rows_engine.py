@@ -74,7 +74,7 @@ class RowsEngine(Engine):
         start = None
         if starts is not None and len(sets) == 1 and starts[0] is not self._last:
             start = starts[0].beta, starts[0].intercept
-        found = self._answer(np.array([self._mask(active) for active in sets]), start)
+        found = self._answer([self._mask(active) for active in sets], start)
         points = self._points(found)
         self._last = points[found.lines[-1]]
         return [
@@ -105,12 +105,15 @@ class RowsEngine(Engine):
 
     def split_sets(self, n_splits: int) -> list[ActiveSet]:
         """Positive samples from a rank on."""
-        order, positive = ascending(self.problem), self.problem.positive
-        # Samples without weight have no rank.
-        rank = np.full(positive.size, -1)
+        order = ascending(self.problem)
+        n_fixed = order.size - self.problem.data.outcomes.n_positive
+        # Samples without weight have no rank. Without positive samples left out, sets are equal.
+        rank = np.full(self.problem.n_samples, -1)
         rank[order] = np.arange(order.size)
-        first = np.array(split_ranks(order.size, n_splits))
-        return list(map(Members, (rank >= first[:, None]) & positive))
+        firsts = [max(first, n_fixed) for first in split_ranks(order.size, n_splits)]
+        different = list(dict.fromkeys(firsts))
+        sets = dict(zip(different, map(Members, rank >= np.array(different)[:, None]), strict=True))
+        return [sets[first] for first in firsts]
 
     def length(self, point: Point) -> float:
         """The norm of sqrt(w) u."""
@@ -146,7 +149,7 @@ class RowsEngine(Engine):
     def _batched(self) -> BatchedSolver:
         return BatchedSolver(self.solver, self.device)
 
-    def _answer(self, masks: Mask, start: Coefficients | None) -> SurrogateSolutions:
+    def _answer(self, masks: Sequence[Mask], start: Coefficients | None) -> SurrogateSolutions:
         return self.solver.answer(masks, start)
 
     def _points(self, found: SurrogateSolutions) -> list[RowPoint]:
@@ -179,8 +182,8 @@ class AcceleratedEngine(RowsEngine):
         super().__init__(problem)
         self._accelerator = accelerator
 
-    def _answer(self, masks: Mask, start: Coefficients | None) -> SurrogateSolutions:  # noqa: ARG002
-        return self._accelerator.answer(masks)
+    def _answer(self, masks: Sequence[Mask], start: Coefficients | None) -> SurrogateSolutions:  # noqa: ARG002
+        return self._accelerator.answer(np.array(masks))
 
 
 def _ignore(points: Sequence[Point]) -> None:

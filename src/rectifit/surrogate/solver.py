@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -103,7 +104,9 @@ class SurrogateSolver:
     def solve_each(self, actives: npt.ArrayLike, start: Any = None) -> list[SurrogateSolution]:
         """Minimise one surrogate after another, in one call: one mask per line, one solution for each."""
         masks = check_active(actives, self.problem.n_samples) & self.problem.positive
-        found, answers = self._answer(masks, None if start is None else check_start(start, self.problem))
+        found, answers = self._answer(
+            list(masks), None if start is None else check_start(start, self.problem)
+        )
         duals, steps = list[Vector](), list[int]()
         if answers is not None:
             # The scale is a power of two, so multiplying by it is exact.
@@ -127,27 +130,30 @@ class SurrogateSolver:
         ]
         return [solutions[line] for line in found.lines]
 
-    def answer(self, masks: Mask, start: tuple[Vector, float] | None = None) -> SurrogateSolutions:
+    def answer(self, masks: Sequence[Mask], start: tuple[Vector, float] | None = None) -> SurrogateSolutions:
         """The same without duals, for masks and a start that need no check; with u where it is known."""
         return self._answer(masks, start)[0]
 
     def _answer(
-        self, masks: Mask, start: tuple[Vector, float] | None
+        self, masks: Sequence[Mask], start: tuple[Vector, float] | None
     ) -> tuple[SurrogateSolutions, Answers | None]:
         """Solutions, and the engine's answers, if it was asked at all."""
         if start is not None:
             self._engine.restart(self.rows.coordinates.from_coefficients(*start))
         # Equal questions, as sorting asks them below the positive outcomes, have one answer. That about the
         # empty set is known, and stands at the end.
-        known = {bytes(masks.shape[1]): -1}
-        lines = [known.setdefault(mask.tobytes(), len(known) - 1) for mask in masks]
-        n_new = len(known) - 1
-        if n_new < len(lines):
-            masks = masks[[lines.index(line) for line in range(n_new)]]
-        answers = self._engine.solve(masks) if n_new > 0 else None
-        return self._collect(lines, masks, answers), answers
+        known, different, lines = {bytes(self.problem.n_samples): -1}, list[Mask](), list[int]()
+        for mask in masks:
+            line = known.setdefault(mask.tobytes(), len(different))
+            if line == len(different):
+                different.append(mask)
+            lines.append(line)
+        answers = self._engine.solve(np.array(different)) if different else None
+        return self._collect(lines, different, answers), answers
 
-    def _collect(self, lines: list[int], masks: Mask, answers: Answers | None) -> SurrogateSolutions:
+    def _collect(
+        self, lines: list[int], masks: Sequence[Mask], answers: Answers | None
+    ) -> SurrogateSolutions:
         found, p = SurrogateSolutions(lines, [], [], [], [], [], [], []), self.problem.n_features
         if answers is not None:
             values, bounds = answers.values.tolist(), answers.bounds.tolist()
