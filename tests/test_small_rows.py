@@ -128,6 +128,11 @@ def test_the_gram_matrix_of_the_kernel_is_that_of_its_rows():
         on = rows.Z[warm.state != FLAT]
         expected = np.tril(on.T @ on + rows.ridge)
         np.testing.assert_allclose(np.tril(warm.gram), expected, atol=1e-12)
+        # What updates may cancel is measured by the largest values that there have been.
+        assert (warm.largest >= np.diag(warm.gram) - 1e-12).all()
+    solver.reset()
+    warm = solver._engine._warm
+    np.testing.assert_array_equal(warm.largest, np.diag(warm.gram))
 
 
 def test_surrogates_that_are_minimised_together_have_one_time():

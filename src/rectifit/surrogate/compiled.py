@@ -49,7 +49,7 @@ class CompiledEngine:
             u=rows.start.copy(),
             state=np.full(rows.n_rows, QUADRATIC, dtype=np.int8),
             gram=self._gram.copy(),
-            largest=np.zeros(rows.n_directions),
+            largest=self._gram.diagonal().copy(),
         )
 
     def restart(self, gamma: Vector) -> None:

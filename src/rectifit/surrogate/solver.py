@@ -176,15 +176,15 @@ class SurrogateSolver:
 
     def _append_empty(self, found: SurrogateSolutions) -> None:
         """The solution for the empty set: every piece is smallest at u <= 0 then, and zero is optimal."""
-        total, scale = self.rows.total, self.rows.scale
+        value = self.problem.null_objective
         found.betas.append(np.zeros(self.problem.n_features))
         found.intercepts.append(0.0)
-        found.values.append(total * scale * scale)
-        found.bounds.append((total - allowance(self.rows.n_rows, total)) * scale * scale)
+        found.values.append(value)
+        found.bounds.append(value - allowance(self.problem.n_samples, value))
         found.converged.append(True)
         if found.objectives is not None and found.u is not None:
-            found.objectives.append(total * scale * scale)
-            found.u.append(np.zeros(self.rows.n_rows))
+            found.objectives.append(value)
+            found.u.append(np.zeros(self.problem.n_samples))
 
     def _bound_without_solver(self, active: Mask) -> float:
         """Samples that are not active cost at least w y^2, wherever u is."""
