@@ -79,8 +79,9 @@ class CompiledEngine:
         )
         if n_infeasible > 0:
             for e in np.flatnonzero(found.infeasible).tolist():
+                loss = self._repaired_loss(kinks, minima, found, e)
                 if minima.converged[e]:
-                    found.bounds[e] = found.values[e] - self._repaired_loss(kinks, minima, found, e)
+                    found.bounds[e] = found.values[e] - loss
         return Answers(
             found.columns,
             found.values,
