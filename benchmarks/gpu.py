@@ -155,8 +155,8 @@ def large(device: Any, quick: bool) -> None:
             seconds, solution = fastest(fit, device)
             goal = f"{target:g} s" if isinstance(target, float) else f"{target}"
             print(
-                f"    {method:18s} {seconds:8.3f} s  {seconds / unit:6.0f} normal equations, target <= {goal}; "
-                f"{solution.n_surrogates} surrogates, objective {solution.objective:.10g}, "
+                f"    {method:18s} {seconds:8.3f} s  {seconds / unit:6.0f} normal equations, "
+                f"target <= {goal}; {solution.n_surrogates} surrogates, objective {solution.objective:.10g}, "
                 f"Adam's is {(descended - solution.objective) / solution.objective:.1e} above it"
             )
             with Ledger(device) as ledger:

@@ -225,6 +225,7 @@ def test_compiling_does_not_count_against_the_time_limit(monkeypatch):
     time = SimpleNamespace(seconds=0.0, perf_counter=lambda: time.seconds)
     slow = SlowKernel(time)
     monkeypatch.setattr(clock, "time", time)
+    monkeypatch.setattr(preparing, "_ready", set())
     monkeypatch.setattr(preparing, "kernel_of", lambda _: slow)
     monkeypatch.setattr(preparing, "compile_side_by_side", lambda *_: None)
     X, y, *_ = make_relu(50, 3, noise=0.5, random_state=0)

@@ -37,13 +37,13 @@ def test_a_cluster_does_not_multiply_the_threads_of_this_machine():
 @pytest.mark.parametrize("n_threads", [1, 3])
 def test_results_come_in_order(n_threads):
     items = list(range(40))
-    assert list(map_ordered(lambda e: e * e, items, n_threads, Event())) == [e * e for e in items]
+    assert list(map_ordered(lambda e: e * e, items, n_threads)) == [e * e for e in items]
 
 
 def test_work_goes_to_the_cluster_if_there_is_one():
     before = Elsewhere.sent
     with joblib.parallel_config("elsewhere", n_jobs=2):
-        assert list(map_ordered(lambda e: e + 1, range(5), 1, Event())) == [1, 2, 3, 4, 5]
+        assert list(map_ordered(lambda e: e + 1, range(5), 1)) == [1, 2, 3, 4, 5]
     assert Elsewhere.sent > before
 
 
@@ -56,7 +56,7 @@ def test_work_that_fails_abandons_the_rest():
         return get_ident()
 
     with pytest.raises(ArithmeticError):
-        list(map_ordered(work, range(50), 2, abandoned))
+        list(map_ordered(work, range(50), 2, abandoned.set))
     assert abandoned.is_set()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any
@@ -175,6 +176,9 @@ def check_floor(floor: Any, fit_intercept: bool, y: Vector | None = None) -> flo
         raise ValueError(f"floor is {floor!r}; with fit_intercept=False it must be 0")
     if isinstance(floor, str):
         return None
+    if floor == 0.0:
+        # Outcomes are finite as they are.
+        return 0.0
     with np.errstate(over="ignore", invalid="ignore"):
         if not (np.isfinite(float(floor)) and (y is None or np.isfinite(y - float(floor)).all())):
             raise ValueError(f"floor is {floor!r}; it must be finite, and so must be y - floor")
@@ -229,13 +233,13 @@ def _read_module(module: Any) -> tuple[Any, float]:
 
 def check_count(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
     """A whole number between the limits."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if is_whole and value >= least and (most is None or value <= most):
+        return int(value)
     allowed = f"a whole number of at least {least}" + ("" if most is None else f" and at most {most}")
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise TypeError(f"{name} is {value!r}; it must be {allowed}")
-    count = int(value)
-    if count < least or (most is not None and count > most):
-        raise ValueError(f"{name} is {value}; it must be {allowed}")
-    return count
+    raise (ValueError if is_whole else TypeError)(
+        f"{name} is {value if is_whole else repr(value)}; it must be {allowed}"
+    )
 
 
 def check_number(value: Any, name: str, *, above: float | None = None, below: float | None = None) -> float:
@@ -243,17 +247,18 @@ def check_number(value: Any, name: str, *, above: float | None = None, below: fl
 
     Above -inf it may be any finite number.
     """
+    # Most are floats, for which the question about abstract numbers, a slow one, needs no answer.
+    is_number = isinstance(value, float) or (isinstance(value, Real) and not isinstance(value, bool))
+    if is_number:
+        number = float(value)
+        inside = number >= 0.0 if above is None else number > above
+        if inside and (below is None or number < below) and math.isfinite(number):
+            return number
     allowed = "a finite number"
     if above != -np.inf:
         allowed += ", at least 0" if above is None else f", above {above:g}"
     allowed += "" if below is None else f" and below {below:g}"
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(f"{name} is {value!r}; it must be {allowed}")
-    number = float(value)
-    inside = number >= 0.0 if above is None else number > above
-    if not (inside and (below is None or number < below) and np.isfinite(number)):
-        raise ValueError(f"{name} is {value!r}; it must be {allowed}")
-    return number
+    raise (ValueError if is_number else TypeError)(f"{name} is {value!r}; it must be {allowed}")
 
 
 def check_random_state(random_state: Any) -> np.random.Generator:
@@ -271,7 +276,9 @@ def check_random_state(random_state: Any) -> np.random.Generator:
 
 
 def _check_finite(array: FloatArray, name: str) -> None:
-    for block in row_blocks(array.shape[0], array.size // max(1, array.shape[0])):
+    n_rows = array.shape[0]
+    is_small = array.size <= BLOCK_NUMBERS
+    for block in (slice(None),) if is_small else row_blocks(n_rows, array.size // max(1, n_rows)):
         if not np.isfinite(array[block]).all():
             found = "NaN" if np.isnan(array[block]).any() else "an infinite value"
             raise ValueError(f"{name} contains {found}; all entries must be finite")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Event, Lock
+from threading import Lock
 from typing import Any
 
 __all__ = ["Clock", "now", "standing_still"]
@@ -69,8 +69,7 @@ class Clock:
     def __init__(self, time_limit: float | None = None) -> None:
         self._began = now()
         self._deadline = None if time_limit is None else self._began + time_limit
-        # Set when the search has ended, for work that still runs on other threads.
-        self.abandoned = Event()
+        self._is_abandoned = False
 
     @property
     def seconds(self) -> float:
@@ -83,7 +82,11 @@ class Clock:
 
     def is_over(self) -> bool:
         """Whether the time is up, or the search has ended."""
-        return self.is_late() or self.abandoned.is_set()
+        return self._is_abandoned or self.is_late()
+
+    def abandon(self) -> None:
+        """Say that the search has ended, to work that still runs on other threads."""
+        self._is_abandoned = True
 
     def __getstate__(self) -> dict[str, Any]:
         # Clocks of two machines differ: what travels is the time that is left.
@@ -95,4 +98,4 @@ class Clock:
         at = now()
         self._began = at - state["seconds"]
         self._deadline = None if state["left"] is None else at + state["left"]
-        self.abandoned = Event()
+        self._is_abandoned = False

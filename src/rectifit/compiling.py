@@ -46,10 +46,12 @@ SOURCES = (
     "certificate/records.py",
     "certificate/scale_kernel.py",
     "compiling.py",
+    "coordinates.py",
     "numba_internals.py",
     "pieces.py",
     "surrogate/kernel.py",
     "surrogate/records.py",
+    "surrogate/rows_kernel.py",
     "tolerances.py",
 )
 

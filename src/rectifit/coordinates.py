@@ -21,7 +21,15 @@ import numpy as np
 from rectifit._typing import Matrix, Vector
 from rectifit.tolerances import GRAM_RANK_TOL, GRAM_RESOLUTION, WHITENING_PIVOT
 
-__all__ = ["Coordinates", "find_coordinates", "smallest_pivot"]
+__all__ = [
+    "Coordinates",
+    "column_ridge",
+    "column_shrinkage",
+    "column_unit",
+    "find_coordinates",
+    "smallest_pivot",
+    "whiten",
+]
 
 # Columns longer than this, or shorter than one over it, are scaled before anything is squared.
 TAME = 1e100
@@ -79,6 +87,8 @@ class Coordinates:
         """The matrix of alpha |beta|^2: T' diag(penalty) T."""
         if not penalty.any():
             return np.zeros((self.n_directions, self.n_directions))
+        if self.diagonal is not None:
+            return np.diag(column_ridge(penalty, self.diagonal))
         penalised = np.sqrt(penalty)[:, None] * self.T
         return np.asarray(penalised.T @ penalised)
 
@@ -94,6 +104,29 @@ class Coordinates:
         if self.diagonal is not None:
             return b / self.diagonal
         return np.asarray(np.linalg.lstsq(self.T / self.unit[:, None], b / self.unit, rcond=None)[0])
+
+
+# What scales one column, or all columns at once: these also serve compiled code.
+
+
+def column_unit(largest: Any) -> Any:
+    """One over the largest entry of a column; 1 for a column of zeros."""
+    return 1.0 / (largest + (largest == 0.0))
+
+
+def column_shrinkage(square: Any, unit: Any, penalty: Any) -> Any:
+    """One over the length, ridge included, of a column that was multiplied by its unit.
+
+    `square` is the square of its length without the ridge.
+    """
+    length = np.sqrt(square + penalty * unit * unit)
+    return 1.0 / (length + (length == 0.0))
+
+
+def column_ridge(penalty: Any, diagonal: Any) -> Any:
+    """Diagonal entry of T' diag(penalty) T where T is diagonal."""
+    root = np.sqrt(penalty) * diagonal
+    return root * root
 
 
 def find_coordinates(
@@ -115,17 +148,16 @@ def find_coordinates(
     fit_intercept : bool
     gram_of : computes Z'Z in given coordinates from the data; called only if columns are nearly dependent
     """
-    unit = 1.0 / np.where(largest > 0.0, largest, 1.0)
-    lengths = np.sqrt(np.diag(gram) + penalty * np.square(unit))
-    shrink = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
+    unit = column_unit(largest)
+    shrink = column_shrinkage(gram.diagonal(), unit, penalty)
     found = Coordinates.from_diagonal(unit * shrink, unit, scale, fit_intercept)
     gram = gram * shrink * shrink[:, None]
     if smallest_pivot(gram + found.ridge(penalty)) >= WHITENING_PIVOT:
         return found, gram
-    return _whiten(found, gram, penalty, gram_of)
+    return whiten(found, gram, penalty, gram_of)
 
 
-def _whiten(
+def whiten(
     scaled: Coordinates, gram: Matrix, penalty: Vector, gram_of: Callable[[Coordinates], Matrix]
 ) -> tuple[Coordinates, Matrix]:
     """Turn T until Z'Z + ridge is near the identity; in rounds, as a Gram matrix squares conditions."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
-from threading import Event
 from typing import Any, TypeVar
 
 import numpy as np
@@ -78,12 +77,15 @@ def uses_cluster() -> bool:
 
 
 def map_ordered(
-    work: Callable[[Item], Result], items: Iterable[Item], n_threads: int, abandoned: Event
+    work: Callable[[Item], Result],
+    items: Iterable[Item],
+    n_threads: int,
+    abandon: Callable[[], None] | None = None,
 ) -> Iterator[Result]:
     """Results of work(item), in the order of the items.
 
-    When the caller stops or is interrupted, `abandoned` is set, for running work to look at, and what has not
-    begun is given up.
+    When the caller stops or is interrupted, what has not begun is given up, and `abandon` is called to tell
+    running work.
     """
     if uses_cluster():
         from joblib import Parallel, delayed
@@ -94,5 +96,6 @@ def map_ordered(
         try:
             yield from mapped(work, items)
         except BaseException:
-            abandoned.set()
+            if abandon is not None:
+                abandon()
             raise

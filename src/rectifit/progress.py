@@ -37,6 +37,11 @@ class Progress:
         elif self._written:
             sys.stderr.write("\n")
 
+    @property
+    def is_on(self) -> bool:
+        """Whether anything may be shown."""
+        return self._on
+
     def update(self, text: str, done: int, total: int | None) -> None:
         """Show what runs, how many steps are done, and of how many if the total is known."""
         now = time.perf_counter()

@@ -29,7 +29,10 @@ class Solution(Fit):  # noqa: D101 - what a fit is, is said once
     @classmethod
     def of(cls, fit: Fit) -> Solution:
         """A fit as a solution."""
-        return cls(**vars(fit))
+        # The same fields: no need to set them one by one.
+        solution = cls.__new__(cls)
+        vars(solution).update(vars(fit))
+        return solution
 
     def predict(self, X: Any) -> Any:
         """max(floor, X beta + intercept) for new rows.

@@ -39,10 +39,12 @@ from rectifit.compiling import compiled, inner
 from rectifit.surrogate.kernel import (
     MAX_STEPS,
     MAX_STEPS_PER_COEFFICIENT,
+    add_weighted,
     backward,
     factor,
     find_minima,
     forward,
+    is_definite,
     multiply,
 )
 from rectifit.surrogate.records import FLAT, HELD, QUADRATIC, Minima, PieceProblem, WarmState
@@ -154,28 +156,6 @@ def limits_of(kind, low, high):
     lends = kind == ON or (low > -np.inf and (kind != SLAB or abs(high) < np.inf))
     least = (-MAX_TRANSFER if kind == SLAB else MIN_TRANSFER) if lends else 0.0
     return least, MAX_TRANSFER if kind in (FREE, FAR_FREE) else 0.0
-
-
-@inner
-def add_weighted(Zt, weights, G):
-    """G <- G + sum of weights * z z', lower triangle and upper."""
-    q, n = Zt.shape
-    for j in range(q):
-        for k in range(j + 1):
-            s = 0.0
-            for i in range(n):
-                s += weights[i] * Zt[j, i] * Zt[k, i]
-            G[j, k] += s
-            G[k, j] = G[j, k]
-
-
-@inner
-def is_definite(L, least):
-    """Whether a factor of the surrogate's kernel, which has inverse pivots, has none up to this."""
-    is_regular = True
-    for j in range(L.shape[0]):
-        is_regular = is_regular and L[j, j] > 0.0 and least * L[j, j] * L[j, j] < 1.0
-    return is_regular
 
 
 @inner

@@ -91,9 +91,9 @@ class MemoryData(ArrayData):
     def outcomes(self) -> OutcomeSums:
         """Sums over outcomes and weights."""
         v, positive = self.weighted_y, self.positive
-        top = float(max(v.max(), -v.min()))
+        top = float(np.abs(v).max())
         scaled = v / top if top > 0.0 else v
-        fixed = scaled[~positive]
+        fixed = np.minimum(scaled, 0.0)
         n_weighted, n_positive = self.n_samples, int(np.count_nonzero(positive))
         if self.is_weighted:
             weighted = self.root_weight > 0.0

@@ -119,7 +119,9 @@ class Problem:
     @property
     def penalty(self) -> Vector:
         """alpha for every coefficient, 0 for the intercept."""
-        return np.append(np.full(self.n_features, self.alpha), np.zeros(int(self.fit_intercept)))
+        penalty = np.full(self.n_columns, self.alpha)
+        penalty[self.n_features :] = 0.0
+        return penalty
 
     def shifted(self, floor: float) -> Problem:
         """The same problem with y - floor for y: max(floor, u) - y = max(0, u - floor) - (y - floor).
@@ -154,6 +156,8 @@ class Problem:
 
     def ridge(self, beta: Vector) -> Any:
         """alpha |beta|^2; one number per column of a matrix."""
+        if self.alpha == 0.0:
+            return 0.0
         b = np.sqrt(self.alpha) * beta
         return b @ b if b.ndim == 1 else np.einsum("ij,ij->j", b, b)
 

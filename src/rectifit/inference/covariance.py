@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -137,5 +136,5 @@ def _draw(solution: Fit, n_replicates: int, random_state: Any, n_threads: int) -
         fitted = (descend if solution.floor_is_estimated else fit_coefficients)(sample, start)
         return np.array(list_estimates(solution, fitted.beta, fitted.intercept, fitted.floor))
 
-    estimates = np.array(list(map_ordered(refit, seeds, n_threads, Event())))
+    estimates = np.array(list(map_ordered(refit, seeds, n_threads)))
     return np.atleast_2d(np.cov(estimates, rowvar=False))

@@ -158,7 +158,7 @@ class Enumeration:
                     return self._visit(engine, Z, prefix, *known)
 
             for done in map_ordered(
-                visit, queue[start : start + WAVE], search.n_threads, search.clock.abandoned
+                visit, queue[start : start + WAVE], search.n_threads, search.clock.abandon
             ):
                 self._merge(done)
 

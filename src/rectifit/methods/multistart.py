@@ -59,7 +59,7 @@ class Multistart:
                 return self._follow(one, group, is_over).results
 
         n_threads = search.n_threads if engine.has_rows else 1
-        for done, results in enumerate(map_ordered(follow, groups, n_threads, search.clock.abandoned)):
+        for done, results in enumerate(map_ordered(follow, groups, n_threads, search.clock.abandon)):
             search.merge(results)
             search.report(done + 1, len(groups))
             search.check()

@@ -6,6 +6,7 @@ Every stage offers its points here, and here they are compared.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +25,10 @@ __all__ = ["DEAD_TOL", "Halt", "Search", "Stage"]
 
 # Share of the objective of the zero function. A point that is better by less is the zero function.
 DEAD_TOL = 1e-12
+
+
+# Of a minimum; of equal ones, `min` takes the first.
+VALUE = attrgetter("value")
 
 
 class Halt(Exception):  # noqa: N818 - it ends a search, and nothing is wrong
@@ -107,7 +112,7 @@ class Search:
         except KeyboardInterrupt:
             reason = Stop.INTERRUPTED
         finally:
-            self.clock.abandoned.set()
+            self.clock.abandon()
             # The engine does not hold the search: both are freed with their last user.
             self.engine.watch = watch
         return reason
@@ -134,20 +139,16 @@ class Search:
 
     def offer(self, point: Point) -> bool:
         """Keep the point if it is the best so far, as the next step of the stage in the trace."""
-        self._step += 1
-        self.n_iter += 1
-        self._trace.append(TraceRow(self._stage, self._step, point.objective, self.clock.seconds))
-        better = self.best is None or point.objective < self.best.objective
-        if better:
-            self.best = point
-        return better
+        return self._offer(point, self.clock.seconds)
 
     def take(self, minima: Sequence[Minimum]) -> None:
         """Count surrogates that were minimised, remember the least, and offer their minimisers."""
+        # They were found together, so they have one time.
+        seconds = self.clock.seconds
+        self.n_surrogates += len(minima)
+        self.record(min(minima, key=VALUE))
         for minimum in minima:
-            self.n_surrogates += 1
-            self.record(minimum)
-            self.offer(minimum.point)
+            self._offer(minimum.point, seconds)
 
     def merge(self, results: SurrogateResults) -> None:
         """Take over what a piece of work has found, its best minimiser as one step."""
@@ -167,6 +168,8 @@ class Search:
 
     def report(self, done: int, total: int | None = None) -> None:
         """Show progress on a terminal."""
+        if not self._progress.is_on:
+            return
         objective = np.inf if self.best is None else self.best.objective
         self._progress.update(f"{self._stage}, objective {objective:.6g}", done, total)
 
@@ -200,6 +203,15 @@ class Search:
             problem=self.problem,
             surrogate=self.least,
         )
+
+    def _offer(self, point: Point, seconds: float) -> bool:
+        self._step += 1
+        self.n_iter += 1
+        self._trace.append(TraceRow(self._stage, self._step, point.objective, seconds))
+        better = self.best is None or point.objective < self.best.objective
+        if better:
+            self.best = point
+        return better
 
     def _certificate(self) -> Certificate:
         assert self.best is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from rectifit.methods.approximation import Approximation
@@ -43,11 +44,16 @@ def split_method(method: Any) -> list[str]:
     return names
 
 
+@cache
+def _options_of(stage: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(stage))
+
+
 def make_stages(names: list[str], options: dict[str, Any]) -> list[tuple[str, Stage]]:
     """The stages, each with those of the options that it has; None leaves its own default."""
     stages = []
     for name in names:
-        own = {field.name for field in fields(STAGES[name])}
-        chosen = {key: value for key, value in options.items() if key in own and value is not None}
+        own = _options_of(STAGES[name])
+        chosen = {key: options[key] for key in own if options.get(key) is not None}
         stages.append((name, STAGES[name](**chosen)))
     return stages

@@ -21,7 +21,7 @@ from rectifit import pieces
 from rectifit._typing import Mask, Matrix, Vector
 from rectifit.bounds import allowance, residual_cost
 from rectifit.checks import import_torch
-from rectifit.surrogate.solution import SurrogateSolution
+from rectifit.surrogate.solution import SurrogateSolutions
 from rectifit.surrogate.solver import SurrogateSolver
 from rectifit.tolerances import BATCH_DIAGONAL
 
@@ -110,13 +110,17 @@ class BatchedSolver:
         columns = (gammas * scale) @ self._rows.T.T
         return BatchedSolutions(columns, values * scale**2, bounds * scale**2, objectives * scale**2)
 
-    def solve_each(self, actives: Mask) -> list[SurrogateSolution]:
-        """The same as solutions on the user's scale, without duals."""
-        found, p, nothing = self.solve(actives), self._solver.problem.n_features, np.empty(0)
-        return [
-            SurrogateSolution(b[:p], float(b[p:].sum()), float(value), float(bound), nothing, 0, True)
-            for b, value, bound in zip(found.columns, found.values, found.bounds, strict=True)
-        ]
+    def answer(self, actives: Mask) -> SurrogateSolutions:
+        """The same as solutions on the user's scale, each taken as converged."""
+        found, p = self.solve(actives), self._solver.problem.n_features
+        return SurrogateSolutions(
+            list(range(len(actives))),
+            list(found.columns[:, :p]),
+            found.columns[:, p:].sum(axis=1).tolist(),
+            found.values.tolist(),
+            found.bounds.tolist(),
+            [True] * len(actives),
+        )
 
     def _starts(self, n_problems: int, starts: Matrix | None) -> Any:
         rows = self._rows

@@ -7,11 +7,13 @@ import numpy as np
 from rectifit import pieces
 from rectifit._typing import Mask, Matrix, Vector
 from rectifit.bounds import fenchel_gap, repair_dual
+from rectifit.data.problem import Problem
 from rectifit.preparing import prepare
 from rectifit.surrogate import kernel
 from rectifit.surrogate.descent import descend
 from rectifit.surrogate.records import FLAT, QUADRATIC, Evaluated, Minima, PieceProblem, Source, WarmState
-from rectifit.surrogate.rows import WorkingRows
+from rectifit.surrogate.rows_kernel import are_determined, place_rows
+from rectifit.surrogate.small_rows import SmallRows
 from rectifit.surrogate.solution import Answers
 
 __all__ = ["CompiledEngine"]
@@ -25,42 +27,30 @@ class CompiledEngine:
 
     batch = BATCH
 
-    def __init__(self, rows: WorkingRows) -> None:
-        prepare(kernel.minimise, kernel.evaluate_with_bound)
-        self.rows = rows
+    def __init__(self, problem: Problem) -> None:
+        prepare(kernel.minimise, kernel.evaluate_with_bound, place_rows, are_determined)
+        self.rows = rows = SmallRows(problem)
         n, q = rows.n_rows, rows.n_directions
-        Z = rows.rows(slice(None))
         self._problem = PieceProblem(
-            Z,
-            np.ascontiguousarray(Z.T),
-            np.sqrt(np.einsum("ij,ij->i", Z, Z)),
-            rows.y,
-            np.zeros(n),
-            np.zeros((1, q)),
-            rows.ridge,
+            rows.Z, rows.Zt, rows.norms, rows.y, np.zeros(n), np.zeros((1, q)), rows.ridge
         )
         self._source = Source(
-            np.ascontiguousarray(rows.columns(slice(None)).T),
-            rows.problem.root_weight,
-            np.ascontiguousarray(rows.T.T),
-            rows.penalty,
-            rows.largest,
+            rows.At, problem.root_weight, np.ascontiguousarray(rows.T.T), rows.penalty, rows.largest
         )
-        self._warm = WarmState(
-            delta=np.zeros(q),
-            u=np.zeros(n),
-            state=np.full(n, QUADRATIC, dtype=np.int8),
-            gram=rows.gram + rows.ridge,
-            largest=np.zeros(q),
-        )
-        self._inactive_kink = pieces.kinks(rows.y, np.zeros(n, dtype=np.bool_))
-        # The first start is least squares: no kinks at all.
-        descend(self._problem, np.full((1, n), -np.inf), self._warm)
-        self._first = self._warm.copy()
+        self._inactive_kink = pieces.inactive_kink(rows.y)
+        self._gram = rows.gram + rows.ridge
+        self.reset()
 
     def reset(self) -> None:
         """Begin the next solve at least squares, where the first one begins."""
-        self._warm = self._first.copy()
+        rows = self.rows
+        self._warm = WarmState(
+            delta=rows.least_squares().copy(),
+            u=rows.start.copy(),
+            state=np.full(rows.n_rows, QUADRATIC, dtype=np.int8),
+            gram=self._gram.copy(),
+            largest=self._gram.diagonal().copy(),
+        )
 
     def restart(self, gamma: Vector) -> None:
         """Begin the next solve at gamma; the Gram matrix stays."""
@@ -73,24 +63,38 @@ class CompiledEngine:
         return parts[0] if len(parts) == 1 else Answers(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _solve(self, actives: Mask) -> Answers:
-        k = actives.shape[0]
+        k, n = actives.shape
         kinks = np.where(actives, -np.inf, self._inactive_kink)
         minima = descend(self._problem, kinks, self._warm)
         found = Evaluated(
-            np.empty((k, self.rows.n_columns)), np.empty(k), np.empty(k), np.empty(k, dtype=np.bool_)
+            np.empty((k, self.rows.n_columns)),
+            np.empty((k, n)),
+            np.empty(k),
+            np.empty(k),
+            np.empty(k),
+            np.empty(k, dtype=np.bool_),
         )
         n_infeasible = kernel.evaluate_with_bound(
-            tuple(self._problem), kinks, tuple(self._source), tuple(minima), tuple(found)
+            tuple(self._problem), kinks, tuple(self._source), self.rows.scale, tuple(minima), tuple(found)
         )
         if n_infeasible > 0:
             for e in np.flatnonzero(found.infeasible).tolist():
-                found.losses[e] = self._repaired_loss(kinks, minima, found, e)
-        # Where the search did not converge, the factors are not those of the states.
-        found.losses[~minima.converged] = np.inf
-        return Answers(*found[:3], minima.slopes, minima.steps, minima.converged)
+                loss = self._repaired_loss(kinks, minima, found, e)
+                if minima.converged[e]:
+                    found.bounds[e] = found.values[e] - loss
+        return Answers(
+            found.columns,
+            found.values,
+            found.bounds,
+            minima.slopes,
+            minima.steps,
+            minima.converged,
+            found.objectives,
+            found.u,
+        )
 
     def _repaired_loss(self, kinks: Matrix, minima: Minima, found: Evaluated, e: int) -> float:
-        """The loss of one line whose slopes are infeasible somewhere, and are changed."""
+        """How far the minimum of one line can lie below its value; infeasible slopes are changed."""
         rows, Z, kink, gamma = self.rows, self._problem.Z, kinks[e], minima.deltas[e]
         slopes, present = minima.slopes[e], minima.states[e] != FLAT
         gram = Z[present].T @ Z[present] + rows.ridge
@@ -99,6 +103,6 @@ class CompiledEngine:
         slopes[:] = repaired.slopes
         u = rows.preactivation(gamma)
         loss = max(fenchel_gap(u, rows.y, kink, slopes) + repaired.decrement, 0.0)
-        return loss + rows.allowance(
-            float(found.values[e]), gamma, found.columns[e], slopes, repaired.remainder
-        )
+        scale = rows.scale
+        value, columns = float(found.values[e]) / scale / scale, found.columns[e] / scale
+        return (loss + rows.allowance(value, gamma, columns, slopes, repaired.remainder)) * scale * scale

@@ -61,6 +61,7 @@ __all__ = [
     "MAX_STEPS",
     "MAX_STEPS_PER_COEFFICIENT",
     "add_to_gram",
+    "add_weighted",
     "backward",
     "dot",
     "evaluate_with_bound",
@@ -68,6 +69,7 @@ __all__ = [
     "find_minima",
     "forward",
     "gradient",
+    "is_definite",
     "line_search",
     "minimise",
     "multiply",
@@ -115,6 +117,15 @@ def factor(G, L, q):
 
 
 @inner
+def is_definite(L, least):
+    """Whether a factor, which has inverse pivots, has no pivot up to this."""
+    is_regular = True
+    for j in range(L.shape[0]):
+        is_regular = is_regular and L[j, j] > 0.0 and least * L[j, j] * L[j, j] < 1.0
+    return is_regular
+
+
+@inner
 def forward(L, b, q):
     """b <- L^-1 b. Returns what is left of b on dependent columns, zero if it lies in the range of L."""
     left = 0.0
@@ -155,13 +166,27 @@ def multiply(Zt, x, out):
 
 
 @inner
-def add_to_gram(G, Z, i, sign):
-    """Lower triangle of G <- G + sign z_i z_i'."""
-    for j in range(Z.shape[1]):
-        a = sign * Z[i, j]
-        if a != 0.0:
-            for k in range(j + 1):
-                G[j, k] += a * Z[i, k]
+def add_to_gram(G, Z, rows, signs):
+    """Lower triangle of G <- G + sum of sign_e z_e z_e' over four rows; G is read and written once."""
+    h, i, j, k = rows
+    for r in range(Z.shape[1]):
+        a, b = signs[0] * Z[h, r], signs[1] * Z[i, r]
+        c, d = signs[2] * Z[j, r], signs[3] * Z[k, r]
+        for m in range(r + 1):
+            G[r, m] += a * Z[h, m] + b * Z[i, m] + c * Z[j, m] + d * Z[k, m]
+
+
+@inner
+def add_weighted(Zt, weights, G):
+    """G <- G + sum of weights * z z', lower triangle and upper."""
+    q, n = Zt.shape
+    for j in range(q):
+        for k in range(j + 1):
+            s = 0.0
+            for i in range(n):
+                s += weights[i] * Zt[j, i] * Zt[k, i]
+            G[j, k] += s
+            G[k, j] = G[j, k]
 
 
 @inner
@@ -335,24 +360,43 @@ def classify(c, warm, trust, held, moves, to):
 
 
 @inner
-def move_rows(problem, warm, moves, to, n_moves, g):
-    """Give rows their new states and update Gram matrix and gradient. Returns whether the former changed."""
+def sign_of_move(moves, to, state, e, n_moves):
+    """Row moves[e], and with which sign it enters the Gram matrix: 0 where it stays in or out.
+
+    Beyond the end it is the last row, with sign 0.
+    """
+    i = moves[min(e, n_moves - 1)]
+    sign = (1.0 if state[i] == FLAT else 0.0) - (1.0 if to[min(e, n_moves - 1)] == FLAT else 0.0)
+    return i, sign if e < n_moves else 0.0
+
+
+@inner
+def move_rows(problem, warm, moves, to, n_moves, g, stale):
+    """Give rows their new states; update Gram matrix and, unless it is stale, gradient.
+
+    Returns whether the Gram matrix changed.
+    """
     Z, y, u, state, changed = problem.Z, problem.y, warm.u, warm.state, False
     for e in range(n_moves):
         i = moves[e]
-        if to[e] == QUADRATIC or state[i] == QUADRATIC:
+        if not stale and (to[e] == QUADRATIC or state[i] == QUADRATIC):
             add_row(g, Z, i, 2.0 * (u[i] - y[i]) if to[e] == QUADRATIC else 2.0 * (y[i] - u[i]))
-        if to[e] == FLAT or state[i] == FLAT:
-            add_to_gram(warm.gram, Z, i, -1.0 if to[e] == FLAT else 1.0)
-            changed = True
-        state[i] = to[e]
+        changed = changed or to[e] == FLAT or state[i] == FLAT
+    for e in range(0, n_moves if changed else 0, 4):
+        h, a = sign_of_move(moves, to, state, e, n_moves)
+        i, b = sign_of_move(moves, to, state, e + 1, n_moves)
+        j, c = sign_of_move(moves, to, state, e + 2, n_moves)
+        k, d = sign_of_move(moves, to, state, e + 3, n_moves)
+        add_to_gram(warm.gram, Z, (h, i, j, k), (a, b, c, d))
+    for e in range(n_moves):
+        state[moves[e]] = to[e]
     return changed
 
 
 @inner
 def factor_gram(problem, warm, L):
     """Factor the Gram matrix; where most of it was subtracted again and digits are lost, build it anew."""
-    G, largest, q = warm.gram, warm.largest, warm.delta.shape[0]
+    G, largest, state, q = warm.gram, warm.largest, warm.state, warm.delta.shape[0]
     drifted = False
     for j in range(q):
         largest[j] = max(largest[j], G[j, j])
@@ -360,9 +404,9 @@ def factor_gram(problem, warm, L):
     if drifted:
         for j in range(q):
             copy_row(problem.curvature, j, G, j)
-        for i in range(warm.u.shape[0]):
-            if warm.state[i] != FLAT:
-                add_to_gram(G, problem.Z, i, 1.0)
+        for i in range(state.shape[0]):
+            if state[i] != FLAT:
+                add_to_gram(G, problem.Z, (i, i, i, i), (1.0, 0.0, 0.0, 0.0))
         for j in range(q):
             largest[j] = G[j, j]
     factor(G, L, q)
@@ -430,7 +474,7 @@ def find_minima(
                 multiply(Zt, delta, u)
                 for i in range(n):
                     u[i] += problem.u0[i]
-            factored = not move_rows(problem, warm, moves, to, n_moves, g) and factored
+            factored = not move_rows(problem, warm, moves, to, n_moves, g, stale) and factored
             n_moves = np.int64(0)
             if stale:
                 for i in range(n):
@@ -525,7 +569,7 @@ def weigh_residual(L, rho):
 
 @compiled
 def evaluate_with_bound(
-    problem: PieceProblem, kinks: Matrix, source: Source, minima: Minima, evaluated: Evaluated
+    problem: PieceProblem, kinks: Matrix, source: Source, scale: float, minima: Minima, evaluated: Evaluated
 ) -> int:
     """Evaluate solutions of `minimise` (without a background slope) from the data, one line each.
 
@@ -535,10 +579,10 @@ def evaluate_with_bound(
     minima, evaluated = Minima(*minima), Evaluated(*evaluated)
     y, Zt, norms = problem.y, problem.Zt, problem.norms
     q, n = Zt.shape
-    u, v, n_infeasible = np.empty(n), np.empty(q), 0
+    v, n_infeasible = np.empty(q), 0
     for line in range(minima.deltas.shape[0]):
         gamma, slopes, columns = minima.deltas[line], minima.slopes[line], evaluated.columns[line]
-        extent, value = 0.0, 0.0
+        u, extent, value = evaluated.u[line], 0.0, 0.0
         multiply(source.Tt, gamma, columns)
         for j in range(columns.shape[0]):
             extent += abs(columns[j]) * source.largest[j]
@@ -547,18 +591,27 @@ def evaluate_with_bound(
         loss, remainder = weigh_residual(minima.factors[line], v)
         reach = math.sqrt(dot(v, v))
         multiply(source.At, columns, u)
-        total, infeasible = 0.0, False
+        total, infeasible, objective = 0.0, False, value
         for i in range(n):
             at, c = u[i] * source.root_weight[i], kinks[line, i]
             piece = pieces.value(at, y[i], c)
             value += piece
+            # The true loss of every sample has its kink at 0.
+            objective += pieces.value(at, y[i], 0.0)
             loss += piece - pieces.support(at, y[i], c, slopes[i])
             total += abs(slopes[i])
             sloped = minima.states[line, i] != FLAT and c > -np.inf
             infeasible |= sloped and slopes[i] < reach * norms[i]
         size = math.sqrt(dot(gamma, gamma))
         slack = bounds.allowance(n, value, q, extent, total, remainder, size)
-        evaluated.values[line], evaluated.losses[line] = value, max(loss, 0.0) + slack
+        for j in range(columns.shape[0]):
+            columns[j] *= scale
+        for i in range(n):
+            u[i] *= scale
+        bound = value - max(loss, 0.0) - slack
+        evaluated.values[line], evaluated.objectives[line] = value * scale * scale, objective * scale * scale
+        # Where the search did not converge, the factors are not those of the states.
+        evaluated.bounds[line] = bound * scale * scale if minima.converged[line] else -np.inf
         evaluated.infeasible[line] = infeasible
         n_infeasible += infeasible
     return n_infeasible

@@ -16,6 +16,7 @@ __all__ = [
     "Evaluated",
     "Minima",
     "PieceProblem",
+    "PlacedRows",
     "Source",
     "States",
     "WarmState",
@@ -45,6 +46,25 @@ class PieceProblem(NamedTuple):
     u0: Vector
     slope: Matrix
     curvature: Matrix
+
+
+class PlacedRows(NamedTuple):
+    """Rows in working coordinates that only scale columns (see `rectifit.coordinates`).
+
+    Attributes
+    ----------
+    Z, Zt, norms : the rows z_i, their columns, and their lengths
+    diagonal, ridge : the diagonal of T, and T' diag(penalty) T
+    gamma, u : the linear least-squares fit, ridge included, where the rows determine it, and Z gamma
+    """
+
+    Z: Matrix
+    Zt: Matrix
+    norms: Vector
+    diagonal: Vector
+    ridge: Matrix
+    gamma: Vector
+    u: Vector
 
 
 class WarmState(NamedTuple):
@@ -106,17 +126,21 @@ class Source(NamedTuple):
 
 
 class Evaluated(NamedTuple):
-    """Minima evaluated from the data, one line per problem.
+    """Minima evaluated from the data, on the user's scale, one line per problem.
 
     Attributes
     ----------
-    columns : the coefficients T gamma
-    values : the objective there, with the penalty
-    losses : how far the minimum can lie below (see `rectifit.bounds`)
-    infeasible : where losses do not hold until the slopes are repaired
+    columns : the coefficients
+    u : X beta + intercept
+    objectives : the true objective there, with the penalty
+    values : that of the surrogate
+    bounds : lower bounds of the minimum (see `rectifit.bounds`), -infinity where the search did not converge
+    infeasible : where bounds do not hold until the slopes are repaired
     """
 
     columns: Matrix
+    u: Matrix
+    objectives: Vector
     values: Vector
-    losses: Vector
+    bounds: Vector
     infeasible: Mask

@@ -250,5 +250,7 @@ class ResidentEngine:
         self._gamma = found.at.gamma
         self._reader.remember(found.view, found.step)
         slopes = self._reader.slopes(found.view, found.step.near_slopes)
-        columns = self.rows.T @ found.at.gamma
-        return columns, found.at.value, found.loss, slopes, found.n_steps, found.converged
+        scale = self.rows.scale
+        columns = self.rows.T @ (found.at.gamma * scale)
+        value, bound = found.at.value * scale * scale, (found.at.value - found.loss) * scale * scale
+        return columns, value, bound, slopes, found.n_steps, found.converged

@@ -7,9 +7,9 @@ from functools import cached_property
 import numpy as np
 
 from rectifit._typing import Index, Matrix, Selection, Vector
-from rectifit.bounds import allowance, solve_gram
+from rectifit.bounds import allowance, is_regular, solve_gram
 from rectifit.checks import row_blocks
-from rectifit.coordinates import Coordinates, find_coordinates
+from rectifit.coordinates import Coordinates, column_unit, find_coordinates
 from rectifit.data.problem import Problem
 
 __all__ = ["SparseRows", "WorkingRows", "working_rows"]
@@ -41,11 +41,16 @@ class WorkingRows:
         self.scale = self.data.outcomes.scale
         self.y: Vector = self.data.weighted_y / self.scale
         self.penalty = problem.penalty
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Find the working coordinates, and sums in them."""
+        fit_intercept = self.problem.fit_intercept
         self.largest = self._largest()
-        unit = 1.0 / np.where(self.largest > 0.0, self.largest, 1.0)
-        first = Coordinates.from_diagonal(unit, unit, self.scale, problem.fit_intercept)
+        unit = column_unit(self.largest)
+        first = Coordinates.from_diagonal(unit, unit, self.scale, fit_intercept)
         self.coordinates, self.gram = find_coordinates(
-            self.largest, self._gram(first), self.penalty, self.scale, problem.fit_intercept, self._gram
+            self.largest, self._gram(first), self.penalty, self.scale, fit_intercept, self._gram
         )
         self.ridge = self.coordinates.ridge(self.penalty)
 
@@ -116,6 +121,12 @@ class WorkingRows:
             return np.asarray(Z @ coordinates.T)
         Z *= coordinates.diagonal
         return Z
+
+    def are_determined_by(self, u: Vector) -> bool:
+        """Whether the rows with weight and u > 0 determine the coefficients, far from singular."""
+        on = u > 0.0 if self.root_weight is None else (u > 0.0) & (self.root_weight > 0.0)
+        A = self.weighted_columns(np.flatnonzero(on)) * column_unit(self.largest)
+        return len(A) >= self.n_columns and is_regular(A.T @ A)
 
     def preactivation(self, gamma: Vector) -> Vector:
         """Z gamma, evaluated through the coefficients: one product with X as it is."""

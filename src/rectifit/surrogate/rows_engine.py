@@ -15,7 +15,7 @@ from rectifit.surrogate.batched import BatchedSolver
 from rectifit.surrogate.engine import Coefficients, Engine, Minimum
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.shortest import shorten
-from rectifit.surrogate.solution import SurrogateSolution
+from rectifit.surrogate.solution import SurrogateSolutions
 from rectifit.surrogate.solver import SurrogateSolver
 
 __all__ = ["AcceleratedEngine", "RowsEngine", "ascending"]
@@ -74,13 +74,12 @@ class RowsEngine(Engine):
         start = None
         if starts is not None and len(sets) == 1 and starts[0] is not self._last:
             start = starts[0].beta, starts[0].intercept
-        masks = np.array([self._mask(active) for active in sets])
-        solutions = self._solve(masks, start)
-        points = self.problem.evaluate_all([(s.beta, s.intercept) for s in solutions])
-        self._last = points[-1]
+        found = self._answer([self._mask(active) for active in sets], start)
+        points = self._points(found)
+        self._last = points[found.lines[-1]]
         return [
-            Minimum(active, s.value, s.dual_bound, s.converged, point)
-            for active, s, point in zip(sets, solutions, points, strict=True)
+            Minimum(active, found.values[e], found.bounds[e], found.converged[e], points[e])
+            for active, e in zip(sets, found.lines, strict=True)
         ]
 
     def evaluate(self, points: Sequence[Coefficients]) -> list[Point]:
@@ -106,11 +105,15 @@ class RowsEngine(Engine):
 
     def split_sets(self, n_splits: int) -> list[ActiveSet]:
         """Positive samples from a rank on."""
-        order, positive = ascending(self.problem), self.problem.positive
-        rank = np.full(positive.size, -1)
+        order = ascending(self.problem)
+        n_fixed = order.size - self.problem.data.outcomes.n_positive
+        # Samples without weight have no rank. Without positive samples left out, sets are equal.
+        rank = np.full(self.problem.n_samples, -1)
         rank[order] = np.arange(order.size)
-        rank[~positive] = -1
-        return [Members(mask) for mask in rank >= np.array(split_ranks(order.size, n_splits))[:, None]]
+        firsts = [max(first, n_fixed) for first in split_ranks(order.size, n_splits)]
+        different = list(dict.fromkeys(firsts))
+        sets = dict(zip(different, map(Members, rank >= np.array(different)[:, None]), strict=True))
+        return [sets[first] for first in firsts]
 
     def length(self, point: Point) -> float:
         """The norm of sqrt(w) u."""
@@ -146,8 +149,14 @@ class RowsEngine(Engine):
     def _batched(self) -> BatchedSolver:
         return BatchedSolver(self.solver, self.device)
 
-    def _solve(self, masks: Mask, start: Coefficients | None) -> list[SurrogateSolution]:
-        return self.solver.solve_each(masks, start=start)
+    def _answer(self, masks: Sequence[Mask], start: Coefficients | None) -> SurrogateSolutions:
+        return self.solver.answer(masks, start)
+
+    def _points(self, found: SurrogateSolutions) -> list[RowPoint]:
+        """The minimisers with their true objectives."""
+        if found.objectives is None or found.u is None:
+            return self.problem.evaluate_all(list(zip(found.betas, found.intercepts, strict=True)))
+        return list(map(RowPoint, found.betas, found.intercepts, found.objectives, found.u))
 
     def _mask(self, active: ActiveSet) -> Mask:
         return active.mask if isinstance(active, Members) else self.problem.loaded().mask_of(active)
@@ -173,8 +182,8 @@ class AcceleratedEngine(RowsEngine):
         super().__init__(problem)
         self._accelerator = accelerator
 
-    def _solve(self, masks: Mask, start: Coefficients | None) -> list[SurrogateSolution]:  # noqa: ARG002
-        return self._accelerator.solve_each(masks)
+    def _answer(self, masks: Sequence[Mask], start: Coefficients | None) -> SurrogateSolutions:  # noqa: ARG002
+        return self._accelerator.answer(np.array(masks))
 
 
 def _ignore(points: Sequence[Point]) -> None:

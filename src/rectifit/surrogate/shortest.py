@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
-from rectifit.bounds import is_regular
 from rectifit.data.problem import RowPoint
 from rectifit.surrogate.rows import WorkingRows
 from rectifit.tolerances import (
@@ -36,11 +35,11 @@ def shorten(rows: WorkingRows, point: RowPoint) -> RowPoint | None:
     on = point.u > 0.0
     if problem.alpha > 0.0 or np.count_nonzero(on) * q * q > MAX_MULTIPLICATIONS:
         return None
+    if rows.are_determined_by(point.u):
+        return None
     weighted = problem.root_weight > 0.0
     largest = np.where(rows.largest > 0.0, rows.largest, 1.0)
     A = rows.weighted_columns(np.flatnonzero(weighted & on)) / largest
-    if len(A) >= q and is_regular(A.T @ A):
-        return None
     rest = rows.weighted_columns(np.flatnonzero(weighted & ~on)) / largest
     if rest.size * q > MAX_MULTIPLICATIONS:
         return None

@@ -9,21 +9,23 @@ import numpy.typing as npt
 
 from rectifit._typing import Mask, Matrix, Vector
 
-__all__ = ["Answers", "SurrogateSolution"]
+__all__ = ["Answers", "SurrogateSolution", "SurrogateSolutions"]
 
 
 class Answers(NamedTuple):
-    """An engine's answers in working units, one line per active set: coefficients over s, values over s^2.
+    """An engine's answers on the user's scale, one line per active set; but slopes are in working units.
 
-    losses say how far the minimum can lie below the value; infinite where that is not known.
+    An engine that has looked at all rows also says the true objectives, and u.
     """
 
     columns: Matrix
     values: Vector
-    losses: Vector
+    bounds: Vector
     slopes: Matrix
     steps: npt.NDArray[np.int64]
     converged: Mask
+    objectives: Vector | None = None
+    u: Matrix | None = None
 
 
 class SurrogateSolution(NamedTuple):
@@ -48,3 +50,23 @@ class SurrogateSolution(NamedTuple):
     dual: Vector
     n_iter: int
     converged: bool
+
+
+class SurrogateSolutions(NamedTuple):
+    """Solutions of several surrogates on the user's scale, one line for every different active set.
+
+    Attributes
+    ----------
+    lines : for every active set that was asked about, its line
+    betas, intercepts, values, bounds, converged : as in `SurrogateSolution`
+    objectives, u : the true objectives there, and X beta + intercept; None where they are not known
+    """
+
+    lines: list[int]
+    betas: list[Vector]
+    intercepts: list[float]
+    values: list[float]
+    bounds: list[float]
+    converged: list[bool]
+    objectives: list[float] | None = None
+    u: list[Vector] | None = None

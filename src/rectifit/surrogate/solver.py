@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,8 +13,8 @@ from rectifit.bounds import allowance
 from rectifit.checks import check_active, check_start
 from rectifit.data.problem import Problem
 from rectifit.routing import is_small
-from rectifit.surrogate.rows import working_rows
-from rectifit.surrogate.solution import Answers, SurrogateSolution
+from rectifit.surrogate.rows import WorkingRows, working_rows
+from rectifit.surrogate.solution import Answers, SurrogateSolution, SurrogateSolutions
 
 __all__ = ["ENGINES", "SurrogateSolver", "solve_surrogate"]
 
@@ -24,7 +24,7 @@ LOOSE_BOUND = 1e-9
 
 
 class RowEngine(Protocol):
-    """Minimises surrogates of rows in memory, in working units."""
+    """Minimises surrogates of rows in memory."""
 
     batch: int
 
@@ -67,18 +67,20 @@ class SurrogateSolver:
         if engine not in ENGINES:
             raise ValueError(f"engine is {engine!r}; it must be one of {', '.join(map(repr, ENGINES))}")
         self.problem = problem
-        self.rows = working_rows(problem)
         if engine == "auto":
             engine = "compiled" if is_small(problem.n_samples, problem.n_features) else "near_far"
         # Imported here: numba takes longer to load than everything else together.
+        self.rows: WorkingRows
         self._engine: RowEngine
         if engine == "compiled":
             from rectifit.surrogate.compiled import CompiledEngine
 
-            self._engine = CompiledEngine(self.rows)
+            self._engine = CompiledEngine(problem)
+            self.rows = self._engine.rows
         else:
             from rectifit.surrogate.resident import ResidentEngine
 
+            self.rows = working_rows(problem)
             self._engine = ResidentEngine(self.rows)
         self.batch = self._engine.batch
 
@@ -102,60 +104,87 @@ class SurrogateSolver:
     def solve_each(self, actives: npt.ArrayLike, start: Any = None) -> list[SurrogateSolution]:
         """Minimise one surrogate after another, in one call: one mask per line, one solution for each."""
         masks = check_active(actives, self.problem.n_samples) & self.problem.positive
-        if start is not None:
-            self._engine.restart(self.rows.coordinates.from_coefficients(*check_start(start, self.problem)))
-        # The same question twice in a row, as sorting asks it below the positive outcomes, has one answer.
-        lines = [mask.tobytes() for mask in masks]
-        new = [e for e in range(len(lines)) if e == 0 or lines[e] != lines[e - 1]]
-        masks = masks if len(new) == len(lines) else masks[new]
-        answers = (
-            self._answer_with_empty(masks) if bytes(masks.shape[1]) in lines else self._engine.solve(masks)
+        found, answers = self._answer(
+            list(masks), None if start is None else check_start(start, self.problem)
         )
-        solutions = self._on_user_scale(masks, answers)
-        return [solutions[bisect_right(new, e) - 1] for e in range(len(lines))]
-
-    def _on_user_scale(self, masks: Mask, answers: Answers) -> list[SurrogateSolution]:
-        # The scale is a power of two, so multiplying by it is exact.
-        scale, p = self.rows.scale, self.problem.n_features
-        columns = answers.columns * scale
-        duals = answers.slopes * (scale if self.rows.root_weight is None else scale * self.rows.root_weight)
-        solutions = []
-        for e, (value, loss, steps, converged) in enumerate(
-            zip(
-                answers.values.tolist(),
-                answers.losses.tolist(),
-                answers.steps.tolist(),
-                answers.converged.tolist(),
+        duals, steps = list[Vector](), list[int]()
+        if answers is not None:
+            # The scale is a power of two, so multiplying by it is exact.
+            scale, root_weight = self.rows.scale, self.rows.root_weight
+            duals += list(answers.slopes * (scale if root_weight is None else scale * root_weight))
+            steps += answers.steps.tolist()
+        if len(steps) < len(found.values):
+            duals, steps = [*duals, np.zeros(masks.shape[1])], [*steps, 0]
+        solutions = [
+            SurrogateSolution(*fields)
+            for fields in zip(
+                found.betas,
+                found.intercepts,
+                found.values,
+                found.bounds,
+                duals,
+                steps,
+                found.converged,
                 strict=True,
             )
-        ):
-            bound = (value - loss) * scale * scale
-            if not loss <= LOOSE_BOUND * value:
-                bound = max(bound, self._bound_without_solver(masks[e]))
-            intercept = float(columns[e, p]) if self.problem.fit_intercept else 0.0
-            solutions.append(
-                SurrogateSolution(
-                    columns[e, :p], intercept, value * scale * scale, bound, duals[e], steps, converged
-                )
-            )
-        return solutions
+        ]
+        return [solutions[line] for line in found.lines]
 
-    def _answer_with_empty(self, masks: Mask) -> Answers:
-        """Answers where some sets are empty: every piece is smallest at u <= 0 then, and zero is optimal."""
-        occupied = masks.any(axis=1)
-        k, y = masks.shape[0], self.rows.y
-        answers = Answers(
-            columns=np.zeros((k, self.rows.n_columns)),
-            values=np.full(k, float(y @ y)),
-            losses=np.full(k, allowance(y.size, float(y @ y))),
-            slopes=np.zeros(masks.shape),
-            steps=np.zeros(k, dtype=np.int64),
-            converged=np.ones(k, dtype=np.bool_),
-        )
-        if occupied.any():
-            for filled, found in zip(answers, self._engine.solve(masks[occupied]), strict=True):
-                filled[occupied] = found
-        return answers
+    def answer(self, masks: Sequence[Mask], start: tuple[Vector, float] | None = None) -> SurrogateSolutions:
+        """The same without duals, for masks and a start that need no check; with u where it is known."""
+        return self._answer(masks, start)[0]
+
+    def _answer(
+        self, masks: Sequence[Mask], start: tuple[Vector, float] | None
+    ) -> tuple[SurrogateSolutions, Answers | None]:
+        """Solutions, and the engine's answers, if it was asked at all."""
+        if start is not None:
+            self._engine.restart(self.rows.coordinates.from_coefficients(*start))
+        # Equal questions, as sorting asks them below the positive outcomes, have one answer. That about the
+        # empty set is known, and stands at the end.
+        known, different, lines = {bytes(self.problem.n_samples): -1}, list[Mask](), list[int]()
+        for mask in masks:
+            line = known.setdefault(mask.tobytes(), len(different))
+            if line == len(different):
+                different.append(mask)
+            lines.append(line)
+        answers = self._engine.solve(np.array(different)) if different else None
+        return self._collect(lines, different, answers), answers
+
+    def _collect(
+        self, lines: list[int], masks: Sequence[Mask], answers: Answers | None
+    ) -> SurrogateSolutions:
+        found, p = SurrogateSolutions(lines, [], [], [], [], [], [], []), self.problem.n_features
+        if answers is not None:
+            values, bounds = answers.values.tolist(), answers.bounds.tolist()
+            for e, (value, bound) in enumerate(zip(values, bounds, strict=True)):
+                if not value - bound <= LOOSE_BOUND * value:
+                    bounds[e] = max(bound, self._bound_without_solver(masks[e]))
+            found = SurrogateSolutions(
+                lines,
+                list(answers.columns[:, :p]),
+                answers.columns[:, p].tolist() if self.problem.fit_intercept else [0.0] * len(values),
+                values,
+                bounds,
+                answers.converged.tolist(),
+                None if answers.objectives is None else answers.objectives.tolist(),
+                None if answers.u is None else list(answers.u),
+            )
+        if -1 in lines:
+            self._append_empty(found)
+        return found
+
+    def _append_empty(self, found: SurrogateSolutions) -> None:
+        """The solution for the empty set: every piece is smallest at u <= 0 then, and zero is optimal."""
+        value = self.problem.null_objective
+        found.betas.append(np.zeros(self.problem.n_features))
+        found.intercepts.append(0.0)
+        found.values.append(value)
+        found.bounds.append(value - allowance(self.problem.n_samples, value))
+        found.converged.append(True)
+        if found.objectives is not None and found.u is not None:
+            found.objectives.append(value)
+            found.u.append(np.zeros(self.problem.n_samples))
 
     def _bound_without_solver(self, active: Mask) -> float:
         """Samples that are not active cost at least w y^2, wherever u is."""

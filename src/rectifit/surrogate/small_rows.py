@@ -1,0 +1,70 @@
+"""Rows of small data: all of them are kept in working coordinates, in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rectifit._typing import Vector
+from rectifit.coordinates import Coordinates, column_unit, whiten
+from rectifit.surrogate.records import PlacedRows
+from rectifit.surrogate.rows import WorkingRows
+from rectifit.surrogate.rows_kernel import are_determined, place_rows
+
+__all__ = ["SmallRows"]
+
+
+class SmallRows(WorkingRows):
+    """The same rows and sums, made in a few calls; a sparse X becomes dense.
+
+    Attributes
+    ----------
+    At : the columns of X and one for the intercept, one per line
+    Z, Zt, norms : the rows z_i, their columns, and their lengths
+    start : u at the least-squares fit
+    """
+
+    def _arrange(self) -> None:
+        problem, p = self.problem, self.problem.n_features
+        n, q = problem.n_samples, problem.n_columns
+        self.At = np.empty((q, n))
+        self.At[:p] = self.data.dense().T
+        self.At[p:] = 1.0
+        columns = self.At if self.root_weight is None else self.At * self.root_weight
+        self.largest = np.abs(columns).max(axis=1)
+        unit = column_unit(self.largest)
+        placed = PlacedRows(
+            np.empty((n, q)),
+            columns * unit[:, None],
+            np.empty(n),
+            np.empty(q),
+            np.empty((q, q)),
+            np.empty(q),
+            np.empty(n),
+        )
+        self.gram = placed.Zt @ placed.Zt.T
+        is_regular = place_rows(self.y, unit, self.penalty, self.gram, tuple(placed))
+        diagonal = placed.diagonal
+        self.coordinates = Coordinates.from_diagonal(diagonal, unit, self.scale, problem.fit_intercept)
+        if is_regular:
+            # The norms are a cached property that is known already.
+            self.Z, self.Zt, self.norms, _, self.ridge, self._fit, self.start = placed
+        else:
+            self._whiten()
+
+    def least_squares(self) -> Vector:
+        """The linear least-squares fit, ridge included."""
+        return self._fit
+
+    def are_determined_by(self, u: Vector) -> bool:
+        """Whether the rows with u > 0 determine the coefficients, far from singular."""
+        return self.n_directions == self.n_columns and bool(are_determined(self.Zt, np.ascontiguousarray(u)))
+
+    def _whiten(self) -> None:
+        """The general case, in which T is no diagonal matrix."""
+        self.coordinates, self.gram = whiten(self.coordinates, self.gram, self.penalty, self._gram)
+        self.ridge = self.coordinates.ridge(self.penalty)
+        self.Z = self.rows(slice(None))
+        self.Zt = np.ascontiguousarray(self.Z.T)
+        self.norms = np.sqrt(np.einsum("ij,ij->i", self.Z, self.Z))
+        self._fit = super().least_squares()
+        self.start = self.Z @ self._fit
