@@ -149,7 +149,9 @@ class PaddedLayout(Layout):
         self._rows = rows.clamp_(max=max(int(counts.sum()) - 1, 0)).flatten()
         self._line_of_part = parts[0]
         # A product with zeros and ones adds up the parts of a line in the same order every time.
-        self._is_part = (parts[0] == torch.arange(counts.size, device=device)[:, None]).double()
+        self._is_part = None
+        if (n_parts != 1).any():
+            self._is_part = (parts[0] == torch.arange(counts.size, device=device)[:, None]).double()
 
     def arrange(self, values: Any) -> Any:
         """Values of the rows where these stand."""
@@ -169,6 +171,8 @@ class PaddedLayout(Layout):
         """left'right for every line, a sum over its rows."""
         lefts, rights = (a.reshape(-1, self._size, a.shape[1]) for a in (left, right))
         products = lefts.transpose(1, 2) @ rights
+        if self._is_part is None:
+            return products
         return (self._is_part @ products.flatten(1)).reshape(-1, *products.shape[1:])
 
 

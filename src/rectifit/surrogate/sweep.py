@@ -172,9 +172,8 @@ class _BlockRows:
             np.array([np.inf if probe.zero is None else probe.zero for probe in probes]),
             np.array([getattr(probe.active, "zero", 0.0) / coordinates.scale for probe in probes]),
         )
-        # Per line the numbers of near rows and their pre-activations, piece by piece.
-        nothing = block.empty(0, "int64"), block.empty(0, "float64")
-        self._near = [[nothing] for _ in probes]
+        # Near rows piece by piece: their numbers, pre-activations, and how many every line has.
+        self._near: list[tuple[Any, Any, Any]] = []
 
     def look(self, space: Workspace) -> Seen:
         """One look at all rows."""
@@ -196,10 +195,16 @@ class _BlockRows:
 
     def near_rows(self) -> tuple[ChosenRows, Any]:
         """The near rows of all probes, and their pre-activations."""
-        index, u = map(
-            self._block.xp.concat, zip(*(part for line in self._near for part in line), strict=True)
-        )
-        return ChosenRows(index, np.array([sum(int(u.shape[0]) for _, u in line) for line in self._near])), u
+        if len(self._near) == 1:
+            index, u, counts = self._near[0]
+            return ChosenRows(index, counts), u
+        lines: list[list[tuple[Any, Any]]] = [[] for _ in self._probes]
+        for index, u, counts in self._near:
+            ends = np.cumsum(counts).tolist()
+            for line, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+                lines[line].append((index[begin:end], u[begin:end]))
+        index, u = map(self._block.xp.concat, zip(*(part for line in lines for part in line), strict=True))
+        return ChosenRows(index, np.sum([counts for _, _, counts in self._near], axis=0)), u
 
     def _look_at(self, piece: Block, known: Sequence[Any], points: Matrix, space: Workspace) -> Seen:
         """Look at a piece."""
@@ -225,14 +230,9 @@ class _BlockRows:
 
     def _add_near(self, xp: Any, near: Any, U: Any, counts: Any, first: int) -> None:
         """Keep the numbers and the pre-activations of the near rows."""
-        if not counts.any():
-            return
         where = xp.nonzero(xp.reshape(near, (-1,)))[0]
         index, u = where % near.shape[1] + first, xp.take(xp.reshape(U, (-1,)), where)
-        ends = np.cumsum(counts).tolist()
-        for line, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-            if begin < end:
-                self._near[line].append((index[begin:end], u[begin:end]))
+        self._near.append((index, u, counts))
 
 
 def _find_look(piece: Block) -> Any:
