@@ -22,11 +22,15 @@ from rectifit.data.ranks import find_cuts
 from rectifit.parallel import limit_threads
 from rectifit.surrogate.engine import Coefficients, Engine, Minimum
 from rectifit.surrogate.model import Iterate
-from rectifit.surrogate.near_far import Found, NearFar, SurrogateStart
+from rectifit.surrogate.near_far import Found, NearFar, SurrogateStart, count_near
 from rectifit.surrogate.passes import PassReader
+from rectifit.surrogate.sample_model import MAX_NEAR_NUMBERS
 from rectifit.surrogate.solver import SurrogateSolver
 
 __all__ = ["PassEngine", "PassPoint"]
+
+# Numbers in the near rows of a surrogate from which on models are minimised side by side.
+MIN_THREADED_NUMBERS = 1 << 17
 
 
 @dataclass(eq=False, slots=True)
@@ -74,8 +78,11 @@ class PassEngine(Engine):
 
     @cached_property
     def _engine(self) -> NearFar:
-        # Threads work on blocks and models; matrix products use one each.
-        return NearFar(self.reader, self._n_threads)
+        # Threads work on blocks and models; matrix products use one each. With small models they would only
+        # wait for each other.
+        q = self.reader.coordinates.n_directions
+        n_numbers = q * count_near(q, self.problem.data.near_factor, 0, MAX_NEAR_NUMBERS)
+        return NearFar(self.reader, self._n_threads if n_numbers >= MIN_THREADED_NUMBERS else 1)
 
     @property
     def batch(self) -> int:  # type: ignore[override]
