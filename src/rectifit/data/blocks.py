@@ -226,7 +226,9 @@ class Block:
 
     def choose(self, index: Any, space: Workspace) -> Block:
         """Some of the rows, in memory that is used again; they have no numbers."""
-        X = self.take(self.X, index, space("chosen", (int(index.shape[0]), self.X.shape[1]), self.kind))
+        # Blocks that share their memory may differ in their dtypes.
+        shape = int(index.shape[0]), self.X.shape[1]
+        X = self.take(self.X, index, space(f"chosen {self.kind}", shape, self.kind))
         return replace(self, X=X, y=self.y[index], w=None if self.w is None else self.w[index])
 
     @property
