@@ -136,6 +136,17 @@ def test_auto_goes_on_while_starts_find_other_minima():
     assert solution.n_surrogates > 200
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_auto_takes_more_starts_where_data_are_small(seed):
+    """80 samples at low signal: five random states find the best fit that 300 starts do."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((80, 4))
+    y = X @ np.full(4, 0.5) + 0.3 + rng.standard_normal(80)
+    best = solve(X, y, "multistart", n_starts=300, random_state=0).objective
+    for random_state in range(5):
+        assert solve(X, y, random_state=random_state).objective <= best * (1.0 + 1e-6)
+
+
 def test_auto_ends_once_the_gap_is_closed():
     X, y = data(n=200, p=10, noise=0.05)
     solution = solve(X, y, fit_intercept=False)

@@ -54,8 +54,10 @@ ELITE_SIZE = 8
 # Full batches without a better solution that end the search.
 PATIENCE = 5
 # The search ends when at most this share of starts is expected to end in a better minimum than those met,
-# and at least half of the starts have ended within the share CLOSE_TOL of the best.
+# and at least half of the starts have ended within the share CLOSE_TOL of the best. On small data, where all
+# splits are tried, starts cost so little that there are more of them.
 BETTER_SHARE = 0.0075
+SMALL_BETTER_SHARE = 0.002
 CLOSE_TOL = 1e-5
 # Minima whose objectives differ by no more than this share are the same.
 SAME_TOL = 1e-6
@@ -91,8 +93,10 @@ class Auto:
 
     def _find(self, search: Search, effort: routing.Effort) -> Stop:
         """Sort, follow the best split, then batches of starts until they agree or find nothing for long."""
-        engine, known = search.engine, Known(search, self.max_iter, self.tol)
+        engine = search.engine
         is_exhaustive = effort.is_exhaustive and engine.has_rows
+        better_share = SMALL_BETTER_SHARE if is_exhaustive else BETTER_SHARE
+        known = Known(search, self.max_iter, self.tol, better_share)
         n_splits = search.problem.n_samples if is_exhaustive else self.n_splits
         points = sorted(solve_splits(search, n_splits, follow=True), key=lambda point: point.objective)
         if engine.has_rows and not is_exhaustive:
@@ -245,8 +249,9 @@ class Starts:
 class Known:
     """Where paths have ended so far, the best few solutions, and starts since the last that was better."""
 
-    def __init__(self, search: Search, max_iter: int, tol: float) -> None:
+    def __init__(self, search: Search, max_iter: int, tol: float, better_share: float = BETTER_SHARE) -> None:
         self._search, self._max_iter, self._tol = search, max_iter, tol
+        self._better_share = better_share
         self._basins, self._numbers = Basins(), list[int]()
         self.in_vain = 0
         self.elite: list[Point] = []
@@ -281,7 +286,7 @@ class Known:
         levels = sorted(self._basins.end_of(path) for path in self._numbers)
         n, n_best = len(levels), bisect_right(levels, levels[0] * (1.0 + CLOSE_TOL))
         w = 1 + sum(b > a * (1.0 + SAME_TOL) for a, b in pairwise(levels))
-        n_for_better = math.ceil(0.5 + math.sqrt(0.25 + w / BETTER_SHARE)) - n
+        n_for_better = math.ceil(0.5 + math.sqrt(0.25 + w / self._better_share)) - n
         return max(n_for_better, n - 2 * n_best, 0)
 
     def _follow(self, sets: Sequence[ActiveSet], starts: Sequence[Point] | None) -> tuple[bool, Paths]:
