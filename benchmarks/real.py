@@ -56,6 +56,22 @@ LARGE_SETS = (
     RealSet("labsup", "hours", ("kids", "samesex", "age", "agefstm", "black", "hispan", "educ", "nonmomi")),
 )
 
+# Others, on which nothing is tuned.
+MORE_SETS = (
+    RealSet("bwght", "cigs", ("cigprice", "faminc", "fatheduc", "motheduc", "parity", "male", "white")),
+    RealSet("twoyear", "totcoll", ("female", "phsrank", "black", "hispanic", "exper", "ne", "nc", "south")),
+    RealSet("jtrain2", "re78", ("train", "age", "educ", "black", "hisp", "married", "re74", "re75")),
+    RealSet("sleep75", "spsepay", ("age", "educ", "male", "smsa", "south", "yngkid", "yrsmarr", "totwrk")),
+    RealSet("wage1", "tenure", ("educ", "exper", "female", "married", "numdep", "nonwhite", "wage", "smsa")),
+    RealSet("loanapp", "dep", ("loanamt", "appinc", "married", "self", "price", "black", "hispan", "male")),
+    RealSet("happiness", "teens", ("prestige", "babies", "educ", "black", "female", "y98", "y02", "y06")),
+    RealSet(
+        "expendshares", "salcohol", ("sfood", "sfuel", "sclothes", "stransport", "income", "age", "kids")
+    ),
+    RealSet("mlb1", "allstar", ("years", "games", "atbats", "runs", "hits", "hruns", "bavg", "sbases")),
+    RealSet("countymurders", "murders", ("density", "perc1019", "perc2029", "percblack", "percmale", "year")),
+)
+
 
 def load(chosen: RealSet) -> Data:
     """The complete rows of a table."""

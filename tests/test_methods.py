@@ -5,18 +5,21 @@ import threading
 import numpy as np
 import pytest
 from brute import least_objective, random_problem
+from scipy.special import gammaln
 from sklearn.exceptions import ConvergenceWarning
 
 from rectifit import Problem, ReLURegressor, routing, solve
 from rectifit.certificate.proof import TARGET_GAP
 from rectifit.datasets import make_relu
 from rectifit.methods import auto
-from rectifit.methods.auto import Known
+from rectifit.methods.auto import Known, solve_largest
 from rectifit.methods.gd import MAX_BACKTRACKS
+from rectifit.methods.search import Search
 from rectifit.methods.stages import STAGES
 from rectifit.solution import Stop
 from rectifit.surrogate.majorise import follow_together
 from rectifit.surrogate.rows_engine import RowsEngine
+from rectifit.surrogate.solver import SurrogateSolver
 
 # Random data and random starts may well end at zero.
 pytestmark = pytest.mark.filterwarnings("ignore:the fit is the zero function")
@@ -133,6 +136,17 @@ def test_auto_goes_on_while_starts_find_other_minima():
     assert solution.n_surrogates > 200
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_auto_takes_more_starts_where_data_are_small(seed):
+    """80 samples at low signal: five random states find the best fit that 300 starts do."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((80, 4))
+    y = X @ np.full(4, 0.5) + 0.3 + rng.standard_normal(80)
+    best = solve(X, y, "multistart", n_starts=300, random_state=0).objective
+    for random_state in range(5):
+        assert solve(X, y, random_state=random_state).objective <= best * (1.0 + 1e-6)
+
+
 def test_auto_ends_once_the_gap_is_closed():
     X, y = data(n=200, p=10, noise=0.05)
     solution = solve(X, y, fit_intercept=False)
@@ -185,17 +199,89 @@ def test_minima_are_told_apart_by_where_paths_end():
     assert basins.enter(second, None)
 
 
-@pytest.mark.parametrize(("n_minima", "n_starts"), [(1, 21), (2, 36), (3, 50)])
-def test_so_many_starts_settle_so_many_minima(n_minima, n_starts):
-    """w (w + 1) <= n (n - 1) / 200 for the first time."""
+def known_after(*objectives):
+    """What is known after one start has ended at each of these objectives."""
     known = Known(None, 10, 1e-8)
-    for start in range(n_starts):
+    for objective in objectives:
         path = known._basins.begin()
         known._numbers.append(path)
-        known._basins.lower(path, 1.0 + start % n_minima + 1e-9 * start)
-        assert (known.n_missing() == 0) == (start == n_starts - 1)
-        if start >= n_minima:
-            assert known.n_missing() == n_starts - 1 - start
+        known._basins.lower(path, objective)
+    return known
+
+
+@pytest.mark.parametrize(("n_minima", "n_starts"), [(1, 13), (2, 17), (3, 21)])
+def test_so_many_starts_settle_so_many_minima(n_minima, n_starts):
+    """w <= 0.0075 n (n - 1) for the first time."""
+    ends = [1.0 + (start if start < n_minima else 1e-9 * start) for start in range(n_starts)]
+    assert known_after(*ends).n_missing() == 0
+    for n in range(n_minima, n_starts):
+        assert known_after(*ends[:n]).n_missing() == n_starts - n
+
+
+def test_half_of_the_starts_must_end_in_the_best_minimum():
+    ends = [1.0] * 9 + [2.0] * 15
+    assert known_after(*ends).n_missing() == 6
+    assert known_after(*ends, *[1.0] * 5).n_missing() == 1
+    assert known_after(*ends, *[1.0] * 6).n_missing() == 0
+    # A near tie is another minimum, but no sign that better ones are rare.
+    tied = known_after(*[1.0] * 10, *[1.0 + 5e-6] * 30, 2.0)
+    assert tied.n_missing() == 0
+    assert known_after(*[1.0] * 10, *[1.0 + 5e-5] * 30).n_missing() == 20
+
+
+@pytest.mark.parametrize(("n", "w"), [(8, 1), (12, 2), (12, 5), (20, 7)])
+def test_the_expected_share_of_starts_that_find_a_better_minimum(n, w):
+    """The prior of the number k of minima is uniform, and so is that of their basins; n draws have met w."""
+    k = np.arange(w, 1_000_000, dtype=float)
+    # C(k, w) / C(n + k - 1, n) is the probability of w minima up to a factor; their unseen share has the mean
+    # (k - w) / (k + n), and each that was not met is better than all w others with probability 1 / (w + 1).
+    log = gammaln(k + 1.0) - gammaln(k - w + 1.0) - gammaln(n + k) + gammaln(k)
+    weight = np.exp(log - log.max())
+    better = (weight * (k - w) / (k + n)).sum() / weight.sum() / (w + 1)
+    assert better == pytest.approx(w / (n * (n - 1)), rel=1e-4)
+
+
+def test_better_minima_in_a_simulated_urn():
+    """How many draws would find a better minimum, where basins are as in the prior and the first is best."""
+    rng, n, shares = np.random.default_rng(0), 12, {1: [], 2: [], 3: []}
+    for _ in range(20_000):
+        basins = rng.dirichlet(np.ones(rng.integers(1, 60)))
+        met = np.unique(rng.choice(basins.size, size=n, p=basins))
+        if met.size in shares:
+            shares[met.size].append(basins[: met[0]].sum())
+    for w, found in shares.items():
+        assert np.mean(found) == pytest.approx(w / (n * (n - 1)), abs=4.0 * np.std(found) / len(found) ** 0.5)
+
+
+def heavy_data():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((1000, 6))
+    y = np.maximum(X @ rng.standard_normal(6) + rng.standard_normal(1000), 0.0)
+    return X, y, y * np.exp(1.5 * rng.standard_normal(1000))
+
+
+def test_heavy_outcomes_have_finer_splits():
+    """The sets of the 1, 2, 4, ..., 64 largest outcomes, below the hundred of the last split."""
+    X, light, heavy = heavy_data()
+    found = {}
+    for name, y in (("light", light), ("heavy", heavy)):
+        search = Search(RowsEngine(Problem.from_data(X, y)))
+        found[name] = solve_largest(search, 10)
+        assert search.n_surrogates == len(found[name])
+    assert not found["light"]
+    assert len(found["heavy"]) == 7
+    solver = SurrogateSolver(Problem.from_data(X, heavy))
+    for size, point in zip((1, 2, 4, 8, 16, 32, 64), found["heavy"], strict=True):
+        value = solver.solve(heavy >= np.sort(heavy)[-size]).value
+        assert point.objective <= value * (1.0 + 1e-9)
+
+
+def test_auto_gives_the_same_fit_for_the_same_seed():
+    X, y = data(n=150, p=6, noise=1.0)
+    first, again = solve(X, y, random_state=3), solve(X, y, random_state=3)
+    assert first.objective == again.objective
+    assert first.n_surrogates == again.n_surrogates
+    np.testing.assert_array_equal(first.beta, again.beta)
 
 
 def test_chains_start_from_the_stage_before():

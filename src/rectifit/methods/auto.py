@@ -7,12 +7,13 @@ is done.
 
 Otherwise starts follow in batches. Half of them are the other sorting solutions, least squares and random
 directions. The other half are close to the few best solutions, moved by random directions of between a
-fiftieth and twice their length: good solutions lie close to better ones. From every start the iterative
-method falls to the next solution. The search ends when the solutions that were met say that hardly any start
-would end in another one (`Known.n_missing`), or after many starts without a better solution; on small data
-with a look at every active set that differs from the best one in one sample. How many starts there are at
-most depends on the size of the data alone (`rectifit.routing.search_effort`), and nothing depends on the time
-that they take.
+fiftieth and twice their length: good solutions lie close to better ones. Where a single outcome has much of
+sum w y^2, solutions for the few largest outcomes come first. From every start the iterative method falls to
+the next solution. The search ends when the solutions that were met say that hardly any start would end in a
+better one (`Known.n_missing`), or after many starts without a better solution; then, on small data, with a
+look at every active set that differs from the best one in one sample. How many starts there are at most
+depends on the size of the data alone (`rectifit.routing.search_effort`), and nothing depends on the time that
+they take.
 
 With very few positive samples there are so few active sets that all are minimised, which settles the matter.
 On small data all splits are there, so the result is also never worse than the approximation algorithm with
@@ -22,6 +23,7 @@ k = 1.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,6 +42,7 @@ from rectifit.methods.search import Search
 from rectifit.methods.sorting import solve_splits
 from rectifit.surrogate.engine import Coefficients
 from rectifit.surrogate.majorise import Basins, Paths, follow_together
+from rectifit.surrogate.rows_engine import ascending
 
 __all__ = ["Auto"]
 
@@ -49,11 +52,17 @@ MAX_PERTURBATION = 2.0
 # Solutions that are perturbed.
 ELITE_SIZE = 8
 # Full batches without a better solution that end the search.
-PATIENCE = 4
-# The expected share of starts that would end in other minima than those met, at which the search ends; minima
-# whose objectives differ by no more than this share are the same.
-UNSEEN_SHARE = 0.005
+PATIENCE = 5
+# The search ends when at most this share of starts is expected to end in a better minimum than those met,
+# and at least half of the starts have ended within the share CLOSE_TOL of the best. On small data, where all
+# splits are tried, starts cost so little that there are more of them.
+BETTER_SHARE = 0.0075
+SMALL_BETTER_SHARE = 0.002
+CLOSE_TOL = 1e-5
+# Minima whose objectives differ by no more than this share are the same.
 SAME_TOL = 1e-6
+# Share of sum w y^2 that makes the largest outcome heavy: then so few outcomes decide that finer splits pay.
+HEAVY_SHARE = 0.05
 # How often a bound may look at all samples.
 BOUND_LOOKS = 3_000
 
@@ -84,10 +93,15 @@ class Auto:
 
     def _find(self, search: Search, effort: routing.Effort) -> Stop:
         """Sort, follow the best split, then batches of starts until they agree or find nothing for long."""
-        engine, known = search.engine, Known(search, self.max_iter, self.tol)
+        engine = search.engine
         is_exhaustive = effort.is_exhaustive and engine.has_rows
+        better_share = SMALL_BETTER_SHARE if is_exhaustive else BETTER_SHARE
+        known = Known(search, self.max_iter, self.tol, better_share)
         n_splits = search.problem.n_samples if is_exhaustive else self.n_splits
         points = sorted(solve_splits(search, n_splits, follow=True), key=lambda point: point.objective)
+        if engine.has_rows and not is_exhaustive:
+            # The best split stays first: what it leads to is the result of sorting+iterative.
+            points[1:1] = sorted(solve_largest(search, n_splits), key=lambda point: point.objective)
         starts = Starts(search, points[: effort.n_sorted], effort)
         # In passes, starts that are followed together cost little more than one.
         known.follow(starts.take(effort.n_first if engine.has_rows else effort.n_batch, known.elite))
@@ -110,7 +124,7 @@ class Auto:
             if known.in_vain >= PATIENCE * effort.n_batch:
                 stop = Stop.PATIENCE
                 break
-        if is_exhaustive:
+        if is_exhaustive and stop is not Stop.SETTLED:
             while known.try_sets(neighbours(search)):
                 search.check()
         if search.best is not None and search.best.objective < bounded:
@@ -138,6 +152,29 @@ class Auto:
         return objective
 
 
+def solve_largest(search: Search, n_splits: int) -> list[Point]:
+    """Minimisers for the 1, 2, 4, ... largest outcomes, fewer than the splits have, if the largest is heavy.
+
+    Heavy outcomes make minima that fit a few of them almost exactly. Random starts hardly ever find these.
+    """
+    problem = search.problem
+    order = ascending(problem)[::-1]
+    largest = float(problem.loaded().weighted_y[order[0]])
+    if not largest * largest >= HEAVY_SHARE * problem.null_objective > 0.0:
+        return []
+    # The last split that is not empty; samples without a positive outcome are in no active set.
+    limit = min(math.ceil(order.size / n_splits), problem.data.outcomes.n_positive + 1)
+    sizes = [2**e for e in range(limit.bit_length()) if 2**e < limit]
+    if not sizes:
+        return []
+    masks = np.zeros((len(sizes), problem.n_samples), dtype=np.bool_)
+    for mask, size in zip(masks, sizes, strict=True):
+        mask[order[:size]] = True
+    minima = search.engine.minimise([Members(mask) for mask in masks])
+    search.take(minima)
+    return [minimum.point for minimum in minima]
+
+
 def neighbours(search: Search) -> list[ActiveSet]:
     """The active set of the best solution with one sample switched, once for every positive sample."""
     assert search.best is not None
@@ -160,6 +197,12 @@ def perturb(search: Search, elite: Sequence[Point], e: int) -> Coefficients:
     if length == 0.0:
         return beta, intercept
     return end.beta + length * beta, end.intercept + length * intercept
+
+
+def size_of(active: ActiveSet) -> int:
+    """How many samples are active."""
+    assert isinstance(active, Members)
+    return int(np.count_nonzero(active.mask))
 
 
 class Starts:
@@ -206,15 +249,21 @@ class Starts:
 class Known:
     """Where paths have ended so far, the best few solutions, and starts since the last that was better."""
 
-    def __init__(self, search: Search, max_iter: int, tol: float) -> None:
+    def __init__(self, search: Search, max_iter: int, tol: float, better_share: float = BETTER_SHARE) -> None:
         self._search, self._max_iter, self._tol = search, max_iter, tol
+        self._better_share = better_share
         self._basins, self._numbers = Basins(), list[int]()
         self.in_vain = 0
         self.elite: list[Point] = []
 
     def follow(self, starts: Sequence[Point]) -> None:
         """Follow paths from starts, and count them."""
-        is_better, paths = self._follow(self._search.engine.active_at(starts), starts)
+        sets = self._search.engine.active_at(starts)
+        if self._search.engine.has_rows:
+            # Each minimisation begins where the one before it ended, and sets of a size have much in common.
+            order = sorted(range(len(sets)), key=lambda e: size_of(sets[e]))
+            sets, starts = [sets[e] for e in order], [starts[e] for e in order]
+        is_better, paths = self._follow(sets, starts)
         self._numbers += paths.numbers
         # Starts that meet nothing but known solutions count twice.
         self.in_vain = 0 if is_better else self.in_vain + len(starts) * (1 if paths.ends else 2)
@@ -224,14 +273,21 @@ class Known:
         return self._follow(sets, None)[0]
 
     def n_missing(self) -> int:
-        """How many more starts settle the matter, if they meet no other minima: 0 if it is settled.
+        """How many more starts settle the matter, if all of them end in the best minimum: 0 if it is settled.
 
         If n starts have ended in w different minima, the expected share of starts that would end in others is
-        w (w + 1) / (n (n - 1)) (Boender and Rinnooy Kan, 1987; all that is unknown has a uniform prior).
+        w (w + 1) / (n (n - 1)) (Boender and Rinnooy Kan, 1987; all that is unknown has a uniform prior). A
+        minimum that was not met is better than w others with a probability of 1 / (w + 1), if it is as likely
+        as they are to be the best of all. That leaves the share w / (n (n - 1)) for better minima.
+
+        This is a model: half of the starts are close to the best, and where good minima have small basins,
+        the share is larger. That they have shows in how few starts end in the best one, so half of them must.
         """
-        n, levels = len(self._numbers), sorted(self._basins.end_of(path) for path in self._numbers)
+        levels = sorted(self._basins.end_of(path) for path in self._numbers)
+        n, n_best = len(levels), bisect_right(levels, levels[0] * (1.0 + CLOSE_TOL))
         w = 1 + sum(b > a * (1.0 + SAME_TOL) for a, b in pairwise(levels))
-        return max(math.ceil(0.5 + math.sqrt(0.25 + w * (w + 1) / UNSEEN_SHARE)) - n, 0)
+        n_for_better = math.ceil(0.5 + math.sqrt(0.25 + w / self._better_share)) - n
+        return max(n_for_better, n - 2 * n_best, 0)
 
     def _follow(self, sets: Sequence[ActiveSet], starts: Sequence[Point] | None) -> tuple[bool, Paths]:
         search = self._search
