@@ -176,7 +176,7 @@ def test_minima_are_told_apart_by_where_paths_end():
     """Three paths: the second joins the first, the third ends elsewhere, higher by one part in a thousand."""
     known = Known(None, 10, 1e-8)
     basins = known._basins
-    first, second, third = known._numbers = [basins.begin() for _ in range(3)]
+    first, second, third = known._wide = [basins.begin() for _ in range(3)]
     assert basins.enter(first, b"a")
     assert basins.enter(second, b"b")
     assert basins.enter(third, b"c")
@@ -204,7 +204,7 @@ def known_after(*objectives):
     known = Known(None, 10, 1e-8)
     for objective in objectives:
         path = known._basins.begin()
-        known._numbers.append(path)
+        known._wide.append(path)
         known._basins.lower(path, objective)
     return known
 
@@ -227,6 +227,18 @@ def test_half_of_the_starts_must_end_in_the_best_minimum():
     tied = known_after(*[1.0] * 10, *[1.0 + 5e-6] * 30, 2.0)
     assert tied.n_missing() == 0
     assert known_after(*[1.0] * 10, *[1.0 + 5e-5] * 30).n_missing() == 20
+
+
+def test_minima_that_no_wide_start_comes_near_to_do_not_keep_the_search_going():
+    known = known_after(*[1.0] * 20)
+    for objective in (0.9, *[0.95] * 30):
+        path = known._basins.begin()
+        known._close.append(path)
+        known._basins.lower(path, objective)
+    # Close to other solutions a better one was found by chance, and there may be more of that kind.
+    assert known.n_missing() > 0
+    known.has_heavy = True
+    assert known.n_missing() == 0
 
 
 @pytest.mark.parametrize(("n", "w"), [(8, 1), (12, 2), (12, 5), (20, 7)])

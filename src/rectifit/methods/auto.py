@@ -99,19 +99,19 @@ class Auto:
         known = Known(search, self.max_iter, self.tol, better_share)
         n_splits = search.problem.n_samples if is_exhaustive else self.n_splits
         points = sorted(solve_splits(search, n_splits, follow=True), key=lambda point: point.objective)
-        if engine.has_rows and not is_exhaustive:
-            # The best split stays first: what it leads to is the result of sorting+iterative.
-            points[1:1] = sorted(solve_largest(search, n_splits), key=lambda point: point.objective)
         starts = Starts(search, points[: effort.n_sorted], effort)
         # In passes, starts that are followed together cost little more than one.
-        known.follow(starts.take(effort.n_first if engine.has_rows else effort.n_batch, known.elite))
+        known.follow(*starts.take(effort.n_first if engine.has_rows else effort.n_batch, known.elite))
+        if engine.has_rows and not is_exhaustive and (largest := solve_largest(search, n_splits)):
+            known.follow(largest, [False] * len(largest))
+            known.has_heavy = True
         bounded = self._bound(search)
         if search.is_within(TARGET_GAP):
             return Stop.OPTIMAL if search.is_proved() else Stop.TARGET
         stop, n_missing = Stop.STARTS, known.n_missing()
         while starts.n_left > 0:
             count = min(n_missing, effort.n_batch) if engine.has_rows else effort.n_batch
-            known.follow(starts.take(count, known.elite))
+            known.follow(*starts.take(count, known.elite))
             search.report(starts.n_taken, starts.n_taken + starts.n_left)
             if search.is_proved():
                 return Stop.OPTIMAL
@@ -221,18 +221,20 @@ class Starts:
     def n_left(self) -> int:
         return len(self._sorted) + self._n_others + self._n_close
 
-    def take(self, count: int, elite: Sequence[Point]) -> list[Point]:
-        """The next few, with their objectives."""
-        chosen = list[Coefficients]()
+    def take(self, count: int, elite: Sequence[Point]) -> tuple[list[Point], list[bool]]:
+        """The next few, with their objectives, and whether each is wide: not close to the best solutions."""
+        chosen, is_wide = list[Coefficients](), list[bool]()
         for _ in range(min(count, self.n_left)):
             has_wide = self._n_others > 0 or bool(self._sorted)
             if elite and self._n_close > 0 and not (has_wide and self.n_taken % 2 == 0):
                 chosen.append(perturb(self._search, elite, self.n_taken // 2))
                 self._n_close -= 1
+                is_wide.append(False)
             elif has_wide:
                 chosen.append(self._take_wide())
+                is_wide.append(True)
             self.n_taken += 1
-        return self._engine.evaluate(chosen)
+        return self._engine.evaluate(chosen), is_wide
 
     def _take_wide(self) -> Coefficients:
         """One of sorting's solutions, or every other time least squares at first, then a random direction."""
@@ -252,19 +254,23 @@ class Known:
     def __init__(self, search: Search, max_iter: int, tol: float, better_share: float = BETTER_SHARE) -> None:
         self._search, self._max_iter, self._tol = search, max_iter, tol
         self._better_share = better_share
-        self._basins, self._numbers = Basins(), list[int]()
+        self._basins = Basins()
+        # Paths from wide starts, and from others.
+        self._wide, self._close = list[int](), list[int]()
         self.in_vain = 0
         self.elite: list[Point] = []
+        # Whether minima for the largest outcomes are among the starts.
+        self.has_heavy = False
 
-    def follow(self, starts: Sequence[Point]) -> None:
-        """Follow paths from starts, and count them."""
-        sets = self._search.engine.active_at(starts)
+    def follow(self, starts: Sequence[Point], is_wide: Sequence[bool]) -> None:
+        """Follow paths from starts, of which some are wide, and count them."""
+        sets, order = self._search.engine.active_at(starts), list(range(len(starts)))
         if self._search.engine.has_rows:
             # Each minimisation begins where the one before it ended, and sets of a size have much in common.
-            order = sorted(range(len(sets)), key=lambda e: size_of(sets[e]))
-            sets, starts = [sets[e] for e in order], [starts[e] for e in order]
-        is_better, paths = self._follow(sets, starts)
-        self._numbers += paths.numbers
+            order.sort(key=lambda e: size_of(sets[e]))
+        is_better, paths = self._follow([sets[e] for e in order], [starts[e] for e in order])
+        for e, number in zip(order, paths.numbers, strict=True):
+            (self._wide if is_wide[e] else self._close).append(number)
         # Starts that meet nothing but known solutions count twice.
         self.in_vain = 0 if is_better else self.in_vain + len(starts) * (1 if paths.ends else 2)
 
@@ -282,8 +288,14 @@ class Known:
 
         This is a model: half of the starts are close to the best, and where good minima have small basins,
         the share is larger. That they have shows in how few starts end in the best one, so half of them must.
+
+        Where heavy outcomes have led to a minimum that no wide start has come near to, wide starts alone count,
+        and the best that these have met: they know nothing of such minima, and others of nothing else.
         """
-        levels = sorted(self._basins.end_of(path) for path in self._numbers)
+        wide, close = (sorted(map(self._basins.end_of, paths)) for paths in (self._wide, self._close))
+        levels = sorted(wide + close)
+        if self.has_heavy and wide and levels[0] < wide[0] * (1.0 - CLOSE_TOL):
+            levels = wide
         n, n_best = len(levels), bisect_right(levels, levels[0] * (1.0 + CLOSE_TOL))
         w = 1 + sum(b > a * (1.0 + SAME_TOL) for a, b in pairwise(levels))
         n_for_better = math.ceil(0.5 + math.sqrt(0.25 + w / self._better_share)) - n
