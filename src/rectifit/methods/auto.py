@@ -63,6 +63,10 @@ CLOSE_TOL = 1e-5
 SAME_TOL = 1e-6
 # Share of sum w y^2 that makes the largest outcome heavy: then so few outcomes decide that finer splits pay.
 HEAVY_SHARE = 0.05
+# How many solutions for the largest outcomes are followed.
+HEAVY_FOLLOWED = 2
+# Starts without a better solution that end the search where only heavy outcomes lead to the best one.
+HEAVY_PATIENCE = 32
 # How often a bound may look at all samples.
 BOUND_LOOKS = 3_000
 
@@ -103,8 +107,7 @@ class Auto:
         # In passes, starts that are followed together cost little more than one.
         known.follow(*starts.take(effort.n_first if engine.has_rows else effort.n_batch, known.elite))
         if engine.has_rows and not is_exhaustive and (largest := solve_largest(search, n_splits)):
-            known.follow(largest, [False] * len(largest))
-            known.has_heavy = True
+            known.follow_heavy(sorted(largest, key=lambda point: point.objective)[:HEAVY_FOLLOWED])
         bounded = self._bound(search)
         if search.is_within(TARGET_GAP):
             return Stop.OPTIMAL if search.is_proved() else Stop.TARGET
@@ -255,12 +258,10 @@ class Known:
         self._search, self._max_iter, self._tol = search, max_iter, tol
         self._better_share = better_share
         self._basins = Basins()
-        # Paths from wide starts, and from others.
-        self._wide, self._close = list[int](), list[int]()
+        # Paths from wide starts, from those close to other solutions, and from sets of the largest outcomes.
+        self._wide, self._close, self._heavy = list[int](), list[int](), list[int]()
         self.in_vain = 0
         self.elite: list[Point] = []
-        # Whether minima for the largest outcomes are among the starts.
-        self.has_heavy = False
 
     def follow(self, starts: Sequence[Point], is_wide: Sequence[bool]) -> None:
         """Follow paths from starts, of which some are wide, and count them."""
@@ -273,6 +274,11 @@ class Known:
             (self._wide if is_wide[e] else self._close).append(number)
         # Starts that meet nothing but known solutions count twice.
         self.in_vain = 0 if is_better else self.in_vain + len(starts) * (1 if paths.ends else 2)
+
+    def follow_heavy(self, starts: Sequence[Point]) -> None:
+        """Follow paths from solutions for the largest outcomes; they do not count as starts."""
+        _, paths = self._follow(self._search.engine.active_at(starts), starts)
+        self._heavy = paths.numbers
 
     def try_sets(self, sets: Sequence[ActiveSet]) -> bool:
         """Minimise surrogates of active sets; whether the best got better."""
@@ -289,17 +295,19 @@ class Known:
         This is a model: half of the starts are close to the best, and where good minima have small basins,
         the share is larger. That they have shows in how few starts end in the best one, so half of them must.
 
-        Where heavy outcomes have led to a minimum that no wide start has come near to, wide starts alone count,
-        and the best that these have met: they know nothing of such minima, and others of nothing else.
+        Where heavy outcomes have led to a minimum that no wide start has come near to, wide starts count alone,
+        with the best that they have met, once others find nothing better: wide starts know nothing of such
+        minima, and others of nothing else.
         """
-        wide, close = (sorted(map(self._basins.end_of, paths)) for paths in (self._wide, self._close))
-        levels = sorted(wide + close)
-        if self.has_heavy and wide and levels[0] < wide[0] * (1.0 - CLOSE_TOL):
-            levels = wide
+        groups = self._wide, self._close, self._heavy
+        wide, close, heavy = (sorted(map(self._basins.end_of, paths)) for paths in groups)
+        levels, n_others = sorted(wide + close), 0
+        if heavy and wide and min(heavy[0], levels[0]) < wide[0] * (1.0 - CLOSE_TOL):
+            levels, n_others = wide, HEAVY_PATIENCE - self.in_vain
         n, n_best = len(levels), bisect_right(levels, levels[0] * (1.0 + CLOSE_TOL))
         w = 1 + sum(b > a * (1.0 + SAME_TOL) for a, b in pairwise(levels))
         n_for_better = math.ceil(0.5 + math.sqrt(0.25 + w / self._better_share)) - n
-        return max(n_for_better, n - 2 * n_best, 0)
+        return max(n_for_better, n - 2 * n_best, n_others, 0)
 
     def _follow(self, sets: Sequence[ActiveSet], starts: Sequence[Point] | None) -> tuple[bool, Paths]:
         search = self._search
