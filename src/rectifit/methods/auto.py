@@ -295,8 +295,8 @@ class Known:
         This is a model: half of the starts are close to the best, and where good minima have small basins,
         the share is larger. That they have shows in how few starts end in the best one, so half of them must.
 
-        Where heavy outcomes have led to a minimum that no wide start has come near to, wide starts count alone,
-        with the best that they have met, once others find nothing better: wide starts know nothing of such
+        Where heavy outcomes have led to a minimum that no wide start has come near to, only these count, with
+        the best that they have met, once other starts find nothing better: wide starts know nothing of such
         minima, and others of nothing else.
         """
         groups = self._wide, self._close, self._heavy
