@@ -1,7 +1,6 @@
 """What passes keep from look to look, and how rows that are chosen are summed up."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from rectifit.data.blocks import Layout
 from rectifit.data.memory import MemoryData
 from rectifit.datasets import make_relu
 from rectifit.parallel import limit_threads
-from rectifit.surrogate import band, passes, sides
+from rectifit.surrogate import band, passes
 from rectifit.surrogate.model import ModelStep, step_from
 from rectifit.surrogate.near_far import Question
 from rectifit.surrogate.passes import PassReader
@@ -66,7 +65,7 @@ def test_moments_that_are_mended_are_those_that_are_made_anew(seed, monkeypatch)
         views = kept.look(with_last)
         assert_same_views(views, fresh.look(questions), kept.total)
         n_mended += sum(block.n_mended > 0 for view in views for block in view.sides.blocks.values())
-        assert all(block.n_mended <= 700 for view in views for block in view.sides.blocks.values())
+        assert all(block.n_mended <= 300 for view in views for block in view.sides.blocks.values())
         last = views
     assert n_mended > 25
     # Another surrogate at the same point begins with what is known of its neighbour.
@@ -75,21 +74,55 @@ def test_moments_that_are_mended_are_those_that_are_made_anew(seed, monkeypatch)
     assert_same_views([beside], [alone], kept.total)
 
 
-def test_moments_are_made_anew_where_a_large_row_has_left():
+def one_large_row():
+    """Data one row of which carries nearly all of every moment, and points with that row on and off."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((300, 2)), np.abs(rng.standard_normal(300)) + 0.1
-    # One row carries nearly all of every moment, and is on the right of its kink or not.
-    X[7], y[7] = [1e9, 1e9], 1.0
+    X[7], y[7] = [1e9, -1e9], 1.0
     kept, fresh = readers(X, y, fit_intercept=False)
-    inside, outside = (np.linalg.solve(kept.coordinates.T, b) for b in ([1.0, 1.0], [-1.0, 0.9]))
-    none = Cut(math.inf, 0)
-    (view,) = kept.look([Question(none, inside, BandTarget(1e-9, 40))])
-    question = Question(none, outside, BandTarget(1e-9, 40))
-    (mended,) = kept.look([question._replace(last=(view, NO_STEP))])
-    (anew,) = fresh.look([question])
-    ratio = view.right_gram.diagonal() / anew.right_gram.diagonal()
-    assert ratio.max() > 1e12
+    # All other rows hardly move between them.
+    points = [np.linalg.solve(kept.coordinates.T, [1.0 + move, 1.0]) for move in (1e-3, -1e-3)]
+    return kept, fresh, *points
+
+
+def test_moments_are_made_anew_where_a_large_row_has_left():
+    kept, fresh, inside, outside = one_large_row()
+    none, target = Cut(math.inf, 0), BandTarget(1e-9, 40)
+    (view,) = kept.look([Question(none, inside, target)])
+    (mended,) = kept.look([Question(none, outside, target, last=(view, NO_STEP))])
+    (anew,) = fresh.look([Question(none, outside, target)])
+    assert (view.right_gram.diagonal() / anew.right_gram.diagonal()).max() > 1e12
     np.testing.assert_allclose(mended.right_gram, anew.right_gram, rtol=1e-10)
+    # What is left has been smaller than what it once was: a second change of a few rows does not hide that.
+    assert mended.sides.blocks[0].n_mended == 0
+
+
+def test_lines_that_begin_with_one_that_is_made_anew_are_made_anew_too():
+    kept, fresh, inside, outside = one_large_row()
+    none, target = Cut(math.inf, 0), BandTarget(1e-9, 40)
+    high = Cut(float(np.sort(kept.problem.loaded().y)[-4]), 0)
+    (view,) = kept.look([Question(none, inside, target)])
+    # The first line differs from the second in a few rows, and that from what is known in the large one.
+    questions = [Question(high, outside, target), Question(none, outside, target, last=(view, NO_STEP))]
+    for one, other in zip(kept.look(questions), fresh.look(questions), strict=True):
+        np.testing.assert_allclose(one.right_gram, other.right_gram, rtol=1e-10)
+
+
+def test_the_largest_moments_are_not_forgotten_on_the_way():
+    """The large row leaves while many others come, which hides the loss of digits, and then these leave."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((400, 2)), np.abs(rng.standard_normal(400)) + 0.1
+    X[:40] *= 1e4
+    X[7], y[7] = [1e7, -1e7], 1.0
+    kept, fresh = readers(X, y, fit_intercept=False)
+    none, target, last = Cut(math.inf, 0), BandTarget(1e-9, 40), None
+    for b in ([1.001, 1.0], [0.999, 1.0], [0.998, 1.0], [0.9, 1.0], [0.2, 0.3], [0.21, 0.3]):
+        question = Question(none, np.linalg.solve(kept.coordinates.T, b), target)
+        (view,) = kept.look([question._replace(last=None if last is None else (last, NO_STEP))])
+        (anew,) = fresh.look([question])
+        scale = np.sqrt(np.outer(*[anew.right_gram.diagonal()] * 2))
+        assert (np.abs(view.right_gram - anew.right_gram) / scale).max() < 1e-9
+        last = view
 
 
 def test_no_more_looks_are_remembered_than_memory_allows():
@@ -169,20 +202,3 @@ def test_matrix_products_have_one_thread_inside_and_as_many_as_before_outside():
             assert blas_threads() == 1
         assert blas_threads() == 1
     assert blas_threads() == before
-
-
-def test_renewed_lines_keep_those_that_follow_from_them():
-    # A chain of lines: where one is made anew, those that begin with it are right, too.
-    assert sides._Plan(3, 0).is_chained is False
-    rng = np.random.default_rng(5)
-    X, y = rng.standard_normal((400, 2)), np.abs(rng.standard_normal(400)) + 0.1
-    X[3], y[3] = [1e9, 1e9], 1.0
-    kept, fresh = readers(X, y, fit_intercept=False)
-    inside, outside = (np.linalg.solve(kept.coordinates.T, b) for b in ([1.0, 1.0], [-1.0, 0.9]))
-    target, cuts = BandTarget(1e-9, 40), [Cut(c, 0) for c in (0.9, 1.1, math.inf)]
-    first = kept.look([Question(cut, inside, target) for cut in cuts])
-    second = [Question(cut, outside, target) for cut in cuts]
-    views = kept.look([q._replace(last=(v, NO_STEP)) for q, v in zip(second, first, strict=True)])
-    for one, other in zip(views, fresh.look(second), strict=True):
-        np.testing.assert_allclose(one.right_gram, other.right_gram, rtol=1e-9)
-    assert replace(views[0]).sides is views[0].sides

@@ -131,14 +131,13 @@ def _renew(
     found: list[BlockSides],
     space: Workspace,
 ) -> list[BlockSides]:
-    """Sum up again where mending has lost too many digits, in a line or in one that it begins with."""
+    """Sum up again where mending has lost too many digits."""
     xp = block.xp
-    is_lost = [(sides.moments.diagonal() < DRIFT_TOL * sides.peak).any() for sides in found]
-    lost: list[int] = []
-    for e in reversed(range(len(plans))):
-        if plans[e].n_mended > 0 and (is_lost[e] or (plans[e].is_chained and e + 1 in lost)):
-            lost.append(e)
-    lost.reverse()
+    lost = [
+        e
+        for e, sides in enumerate(found)
+        if plans[e].n_mended > 0 and (sides.moments.diagonal() < DRIFT_TOL * sides.peak).any()
+    ]
     if lost:
         lines = [xp.stack([getattr(found[e], name) for e in lost]) for name in ("active", "right")]
         masks = Masks(lines[0], lines[1], None)
