@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -35,6 +36,7 @@ COPY_SHARE = 0.25
 PINNED_NUMBERS = 1 << 14
 
 
+@cache
 def import_namespace() -> Any:
     """Torch under the names of the array API standard."""
     import_torch()
@@ -43,6 +45,18 @@ def import_namespace() -> Any:
     except ImportError:
         raise ImportError("tensors need array-api-compat: pip install 'rectifit[torch]'") from None
     return array_api_compat.torch
+
+
+@cache
+def has_triton(device: Any) -> bool:
+    """Whether Triton compiles for a device."""
+    return bool(device.type == "cuda") and find_spec("triton") is not None
+
+
+@cache
+def count_piece_numbers(device: Any) -> int:
+    """Numbers in a piece on an accelerator."""
+    return int(import_torch().cuda.get_device_properties(device).total_memory) // BYTES_PER_NUMBER
 
 
 class TensorBlock(Block):
@@ -56,15 +70,14 @@ class TensorBlock(Block):
     @property
     def has_triton(self) -> bool:
         """Whether Triton compiles for the device of the tensors."""
-        return bool(self.y.device.type == "cuda") and find_spec("triton") is not None
+        return has_triton(self.y.device)
 
     @property
     def piece_numbers(self) -> int:
         """Numbers in a piece."""
         if self.y.device.type == "cpu":
             return PIECE_NUMBERS
-        memory = import_torch().cuda.get_device_properties(self.y.device).total_memory
-        return int(memory) // BYTES_PER_NUMBER
+        return count_piece_numbers(self.y.device)
 
     @property
     def is_plain(self) -> bool:
