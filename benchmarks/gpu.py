@@ -128,7 +128,7 @@ def adam(X: Any, y: Any) -> float:
         return float(torch.sum((size * torch.relu(X @ b + c) - target).double() ** 2))
 
 
-def fastest(work: Callable[[], Any], device: Any, n_runs: int = 3) -> tuple[float, Any]:
+def fastest(work: Callable[[], Any], device: Any, n_runs: int = 5) -> tuple[float, Any]:
     """The fewest seconds of some runs after a first one, and what the last returns."""
     work()
     runs = [seconds_of(work, device) for _ in range(n_runs)]

@@ -101,17 +101,29 @@ def residual_cost(gram: Any, rho: Any, v: Any) -> tuple[Any, Any]:
 
 def is_regular(gram: Matrix) -> bool:
     """Whether a positive semidefinite matrix is far from singular."""
+    return _factor(gram) is not None
+
+
+def _factor(gram: Matrix) -> Matrix | None:
+    """The Cholesky factor of a positive semidefinite matrix that is far from singular."""
     try:
-        pivots = np.square(np.linalg.cholesky(gram).diagonal())
+        factor: Matrix = np.linalg.cholesky(gram)
     except np.linalg.LinAlgError:
-        return False
-    return bool(pivots.min() > REGULAR_PIVOT_TOL * gram.diagonal().max())
+        return None
+    pivots = np.square(factor.diagonal())
+    return factor if pivots.min() > REGULAR_PIVOT_TOL * gram.diagonal().max() else None
 
 
 def solve_gram(gram: Matrix, rhs: Vector) -> Vector:
     """gram^-1 rhs for a positive semidefinite matrix; of minimal length where it is singular."""
-    if is_regular(gram):
-        return np.asarray(np.linalg.solve(gram, rhs))
+    # Imported here: most fits need no more of SciPy.
+    from scipy.linalg.lapack import dpotrs
+
+    factor = _factor(gram)
+    if factor is not None:
+        # The transpose is stored column by column, as LAPACK expects.
+        solution: Vector = dpotrs(factor.T, rhs, lower=0)[0]
+        return solution
     return np.asarray(np.linalg.lstsq(gram, rhs, rcond=GRAM_RANK_TOL)[0])
 
 
