@@ -107,7 +107,7 @@ def is_regular(gram: Matrix) -> bool:
 def _factor(gram: Matrix) -> Matrix | None:
     """The Cholesky factor of a positive semidefinite matrix that is far from singular."""
     try:
-        factor: Matrix = np.linalg.cholesky(gram)
+        factor: Matrix = np.asarray(np.linalg.cholesky(gram), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
     pivots = np.square(factor.diagonal())

@@ -39,7 +39,7 @@ class Stop(StrEnum):
     MAX_ITER = "max_iter steps were made"
     STARTS = "every start was followed to its end"
     OPTIMAL = "the lower bound was reached"
-    SETTLED = "nearly all starts ended in solutions that were known"
+    SETTLED = "no better solution is expected from more starts"
     PATIENCE = "no better solution was found for a while"
     TARGET = "the target gap was reached"
     TIME_LIMIT = "the time limit was reached"

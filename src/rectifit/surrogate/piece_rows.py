@@ -15,7 +15,7 @@ from rectifit.data.workspace import Workspace
 __all__ = ["Part", "PieceRows", "by_lines", "read_piece"]
 
 # Chosen rows are multiplied so many at a time, as a share of a piece.
-CHOSEN_SHARE = 4
+CHOSEN_SHARE = 2
 
 
 class PieceRows(NamedTuple):
