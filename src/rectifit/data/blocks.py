@@ -79,6 +79,10 @@ class Layout:
         """Values of the rows where these stand."""
         return values
 
+    def only_rows(self, values: Any) -> Any:
+        """The same, with zeros where no row stands."""
+        return values
+
     @property
     def is_row(self) -> Any:
         """1 where a row stands, and 0 where none does."""

@@ -170,6 +170,10 @@ class PaddedLayout(Layout):
         """Values of the rows where these stand."""
         return values[self._rows]
 
+    def only_rows(self, values: Any) -> Any:
+        """The same, with zeros where no row stands."""
+        return values * self._is_row[:, None]
+
     @property
     def is_row(self) -> Any:
         """1 where a row stands, and 0 where none does."""

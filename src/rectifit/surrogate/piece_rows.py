@@ -55,22 +55,28 @@ class PieceRows(NamedTuple):
         Z *= self.piece.to_float64(self.unit)
         return Z
 
-    def line_moments(self, layout: Layout, weights: Any, *more: Any) -> Any:
+    def line_moments(self, layout: Layout, weights: Any = None, *more: Any) -> Any:
         """C'diag(weights)C of every line, for the columns C = [Z, v] and more.
 
-        `weights` has one column, or several: they stand one after another in the second place.
+        `weights` has one column, or several: they stand one after another in the second place. Without them
+        all rows count alike.
         """
         xp, A = self.piece.xp, self.matrix
         edge = xp.concat([self.edge, *(column[:, None] for column in more)], axis=1) if more else self.edge
-        (_, p), e, n_weights = A.shape, edge.shape[1], weights.shape[1]
+        (_, p), e, n_weights = A.shape, edge.shape[1], 1 if weights is None else weights.shape[1]
         found = self.piece.empty((layout.counts.size, n_weights, p + e, p + e), "float64")
         for s in range(n_weights):
             # The matrix is not copied to stand beside its edge.
-            left, total = A * weights[:, s : s + 1], found[:, s]
+            total = found[:, s]
+            if weights is None:
+                # An array times itself costs half of a product.
+                left, left_edge = layout.only_rows(A), layout.only_rows(edge)
+            else:
+                left, left_edge = A * weights[:, s : s + 1], edge * weights[:, s : s + 1]
             total[:, :p, :p] = layout.products(left, A)
             total[:, :p, p:] = layout.products(left, edge)
             total[:, p:, :p] = xp.matrix_transpose(total[:, :p, p:])
-            total[:, p:, p:] = layout.products(edge * weights[:, s : s + 1], edge)
+            total[:, p:, p:] = layout.products(left_edge, edge)
         unit = self.piece.to_float64(np.concatenate([self.unit, np.ones(1 + len(more))]))
         found *= unit
         found *= unit[:, None]

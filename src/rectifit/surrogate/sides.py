@@ -34,6 +34,7 @@ class BlockSides:
     Attributes
     ----------
     active, right : masks, of the active rows and of those on their quadratic
+    n_right : how many are right
     moments : [Z, v]'[Z, v] over the rows on the right
     peak : largest diagonal that the moments have had
     n_mended : rows that were added or subtracted since the moments were made anew
@@ -41,6 +42,7 @@ class BlockSides:
 
     active: Any
     right: Any
+    n_right: int
     moments: Matrix
     peak: Vector
     n_mended: int
@@ -59,10 +61,12 @@ class Sides:
 
 
 class _Plan(NamedTuple):
-    """How many rows a line adds or subtracts, and to what: its base, the line after it, or nothing."""
+    """How many rows a line adds and subtracts, and to what: its base, the line after it, or nothing."""
 
     n_rows: int
     n_mended: int
+    n_right: int
+    n_before: int = 0
     base: BlockSides | None = None
     is_chained: bool = False
 
@@ -84,13 +88,14 @@ def _make_plans(n_rows: int, bases: Sequence[BlockSides | None], seen: Seen) -> 
     """For every line what leaves the fewest rows to add or subtract."""
     plans: list[_Plan] = []
     for e in reversed(range(len(bases))):
-        choices, base = [_Plan(int(seen.n_right[e]), 0)], bases[e]
+        n_right, base = int(seen.n_right[e]), bases[e]
+        choices = [_Plan(n_right, 0, n_right)]
         if base is not None:
             count = int(seen.n_base[e])
-            choices.append(_Plan(count, base.n_mended + count, base))
+            choices.append(_Plan(count, base.n_mended + count, n_right, base.n_right, base))
         if plans:
-            count = int(seen.n_next[e])
-            choices.append(_Plan(count, plans[-1].n_mended + count, is_chained=True))
+            count, after = int(seen.n_next[e]), plans[-1]
+            choices.append(_Plan(count, after.n_mended + count, n_right, after.n_right, is_chained=True))
         plans.append(min((c for c in choices if c.n_mended <= n_rows), key=lambda c: c.n_rows))
     return plans[::-1]
 
@@ -106,21 +111,24 @@ def _sum(
         for e, plan in enumerate(plans)
     ]
     changed = right ^ xp.stack(before)
-    where = xp.nonzero(xp.reshape(changed, (-1,)))[0]
-    chosen = ChosenRows(where % block.n_rows, np.array([plan.n_rows for plan in plans]))
-    sign = 2.0 * block.to_float64(xp.take(xp.reshape(right, (-1,)), where)) - 1.0
-    total = block.zeros((len(plans), 1, q + 1, q + 1))
+    # First the rows that are added, line after line, then those that are subtracted.
+    where = xp.nonzero(xp.reshape(xp.concat([changed & right, changed & ~right]), (-1,)))[0]
+    n_added = np.array([(plan.n_rows + plan.n_right - plan.n_before) // 2 for plan in plans])
+    n_all = np.array([plan.n_rows for plan in plans])
+    chosen = ChosenRows(where % block.n_rows, np.concatenate([n_added, n_all - n_added]))
+    total = block.zeros((2 * len(plans), 1, q + 1, q + 1))
     for part in by_lines(coordinates, block, chosen, space):
-        weights = part.layout.arrange(sign[part.place]) * part.layout.is_row
-        total += part.rows.line_moments(part.layout, weights[:, None])
-    sums = block.to_numpy(total)[:, 0]
+        total += part.rows.line_moments(part.layout)
+    added, subtracted = np.split(block.to_numpy(total)[:, 0], 2)
+    sums = added - subtracted
     found: list[BlockSides] = []
     for e in reversed(range(len(plans))):
         base = found[-1] if plans[e].is_chained else plans[e].base
         moments = sums[e] if base is None else base.moments + sums[e]
         diagonal = moments.diagonal()
         peak = diagonal if base is None else np.maximum(diagonal, base.peak)
-        found.append(BlockSides(masks.active[e], right[e], moments, peak, plans[e].n_mended))
+        plan = plans[e]
+        found.append(BlockSides(masks.active[e], right[e], plan.n_right, moments, peak, plan.n_mended))
     return _renew(coordinates, block, plans, found[::-1], space)
 
 
@@ -141,7 +149,7 @@ def _renew(
     if lost:
         lines = [xp.stack([getattr(found[e], name) for e in lost]) for name in ("active", "right")]
         masks = Masks(lines[0], lines[1], None)
-        anew = [_Plan(int(xp.sum(found[e].right)), 0) for e in lost]
+        anew = [_Plan(found[e].n_right, 0, found[e].n_right) for e in lost]
         for e, sides in zip(lost, _sum(coordinates, block, masks, anew, space), strict=True):
             found[e] = sides
     return found
