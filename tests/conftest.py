@@ -1,3 +1,5 @@
+import signal
+
 import pytest
 from hypothesis import settings
 
@@ -7,6 +9,10 @@ from rectifit.surrogate import near_far, resident
 # Problems are random but the same in every run; compiling inside the first example is no reason to fail.
 settings.register_profile("rectifit", deadline=None, derandomize=True)
 settings.load_profile("rectifit")
+
+# A shell ignores Ctrl-C on behalf of what it runs in the background; tests that interrupt would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(params=["compiled", "near_far", "rounds"])
