@@ -10,7 +10,7 @@ from rectifit.surrogate import near_far, resident
 settings.register_profile("rectifit", deadline=None, derandomize=True)
 settings.load_profile("rectifit")
 
-# A shell ignores Ctrl-C on behalf of what it runs in the background; tests that interrupt would wait for ever.
+# A shell ignores Ctrl-C on behalf of what it runs in the background, where tests that interrupt would hang.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
