@@ -1,7 +1,8 @@
 """The look of `rectifit.surrogate.look` as one Triton kernel: every pre-activation is read once.
 
 A program has some rows, and goes through all lines. Its sums are added up by torch, in the same order each
-time. Masks of other looks lie anywhere in the memory of the device and are passed as addresses.
+time. Masks of other looks lie anywhere in the memory of the device and are passed as addresses, and lines by
+where they begin: their numbers times their lengths may need 64 bits.
 """
 
 from __future__ import annotations
@@ -33,9 +34,7 @@ def _hash(index):
 
 
 @triton.jit
-def _look(
-    U, v, numbers, addresses, active, right, near, sums, counts, n, k, stride, start, ROWS: tl.constexpr
-):
+def _look(U, v, numbers, addresses, active, right, near, sums, counts, n, k, start, ROWS: tl.constexpr):
     program, n_programs = tl.program_id(0).to(tl.int64), tl.num_programs(0)
     rows = program * ROWS + tl.arange(0, ROWS)
     here = rows < n
@@ -45,7 +44,9 @@ def _look(
     name = _hash(rows + start)
     before = positive
     for line in range(k):
-        u = tl.load(U + line * n + rows, mask=here, other=0.0)
+        at = tl.load(addresses + 3 * k + line) + rows
+        at_mask = tl.load(addresses + 4 * k + line) + rows
+        u = tl.load(U + at, mask=here, other=0.0)
         width = tl.load(numbers + line)
         zero = tl.load(numbers + k + line)
         threshold = tl.load(numbers + 2 * k + line)
@@ -53,17 +54,16 @@ def _look(
         deciding = tl.load(addresses + k + line)
         base = tl.load(addresses + 2 * k + line)
         if deciding >= 0:
-            at_point = tl.load(U + deciding * n + rows, mask=here, other=0.0)
+            at_point = tl.load(U + deciding + rows, mask=here, other=0.0)
             is_active = (at_point > threshold) & positive
         else:
             mask = given.to(tl.pointer_type(tl.int8))
             is_active = tl.load(mask + rows, mask=here, other=0) != 0
         is_right = here & (is_active | (u > kink))
         is_near = here & (tl.abs(u - kink) <= width) & (is_active == 0)
-        at = line * stride + rows
-        tl.store(active + at, is_active.to(tl.int8), mask=here)
-        tl.store(right + at, is_right.to(tl.int8), mask=here)
-        tl.store(near + line * n + rows, is_near.to(tl.int8), mask=here)
+        tl.store(active + at_mask, is_active.to(tl.int8), mask=here)
+        tl.store(right + at_mask, is_right.to(tl.int8), mask=here)
+        tl.store(near + at, is_near.to(tl.int8), mask=here)
         r = tl.where(is_right, u, 0.0) - y
         s = tl.where(u > 0.0, u, 0.0) - y
         place = line * n_programs + program
@@ -100,9 +100,10 @@ def look(
     k, n = len(given), int(v.shape[0])
     deciding = np.full(k, -1)
     decided = [line for line, mask in enumerate(given) if mask is None]
-    deciding[decided] = k + np.arange(len(decided))
+    deciding[decided] = (k + np.arange(len(decided))) * n
     addresses = [[0 if mask is None else mask.data_ptr() for mask in lines] for lines in (given, bases)]
-    asked = np.array([addresses[0], deciding, addresses[1]])
+    begins = [np.arange(k) * stride for stride in (n, masks.active.stride(0))]
+    asked = np.array([addresses[0], deciding, addresses[1], *begins])
     # One transfer to the device and one back: each takes longer than the kernel on a million rows.
     parameters = np.concatenate([np.stack(limits).view(np.int64), asked])
     on_device = torch.from_numpy(parameters).to(v.device)
@@ -119,7 +120,6 @@ def look(
         counts,
         n,
         k,
-        masks.active.stride(0),
         piece.start,
         ROWS=ROWS,
     )
