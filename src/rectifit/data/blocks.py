@@ -248,6 +248,11 @@ class Block:
         """Sum of squares of every line; the array may be overwritten."""
         return np.vecdot(lines, lines)
 
+    def count(self, masks: Any) -> npt.NDArray[np.int64]:
+        """How many entries of every line are true."""
+        # Faster than a sum of truth values over an axis.
+        return np.array([np.count_nonzero(line) for line in masks], dtype=np.int64)
+
     def row_numbers(self) -> Any:
         """Numbers of the rows."""
         return np.arange(self.start, self.start + self.n_rows)

@@ -118,6 +118,10 @@ class TensorBlock(Block):
         """Sum of squares of every line, in whose place the squares are written."""
         return lines.square_().sum(1)
 
+    def count(self, masks: Any) -> npt.NDArray[np.int64]:
+        """How many entries of every line are true."""
+        return np.asarray(to_numpy(masks.sum(1)))
+
     def row_numbers(self) -> Any:
         """Numbers of the rows."""
         return self.xp.arange(self.start, self.start + self.n_rows, device=self.y.device)

@@ -115,12 +115,11 @@ def look(
         for column, rows in enumerate((active, at_point)):
             fingerprints[:, column] = piece.to_numpy(xp.sum(rows * numbers, axis=1))
     n_next, n_base = np.zeros(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
-    n_next[:-1] = piece.to_numpy(xp.sum(right[:-1] ^ right[1:], axis=1))
+    n_next[:-1] = piece.count(right[:-1] ^ right[1:])
     for line, base in enumerate(bases):
         if base is not None:
-            n_base[line] = int(xp.sum(right[line] ^ base))
-    n_near, n_right = (piece.to_numpy(xp.sum(mask, axis=1)) for mask in (near, right))
-    return Seen(values, objectives, fingerprints, n_near, n_right, n_next, n_base)
+            (n_base[line],) = piece.count((right[line] ^ base)[None])
+    return Seen(values, objectives, fingerprints, piece.count(near), piece.count(right), n_next, n_base)
 
 
 def _squares(piece: Block, U: Any, on: Any, v: Any, out: Any) -> Vector:
