@@ -84,3 +84,20 @@ def test_printed_tables_are_read_whole(monkeypatch):
     first, table, last = split_text(text)
     assert (first, last) == ("one core", "That is all.")
     assert (table.title, table.columns, table.rows) == ("Times", ["a", "s"], [["x", "1"], ["y on", "2"]])
+    # One table right after another.
+    both = text.replace("That is all.", "More\n┏━━━┓\n┃ c ┃\n┡━━━┩\n│ 3 │\n└───┘")
+    _, again, more = split_text(both)
+    assert again == table
+    assert (more.title, more.columns, more.rows) == ("More", ["c"], [["3"]])
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.txt")), ids=lambda path: path.stem)
+def test_tables_on_pages_can_be_read(path, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    split_text = import_module("box_tables").split_text
+    text = path.read_text(encoding="utf-8")
+    tables = [part for part in split_text(text) if not isinstance(part, str)]
+    assert len(tables) == text.count("┏")
+    for table in tables:
+        assert table.rows
+        assert {len(row) for row in table.rows} == {len(table.columns)}, table.title

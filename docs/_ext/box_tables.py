@@ -25,14 +25,14 @@ def split_text(text: str) -> Iterator[str | BoxTable]:
     lines = [line.strip() for line in text.splitlines()]
     parts = [list(part) for drawn, part in groupby(lines, key=bool) if drawn]
     for part in parts:
-        first = next((e for e, line in enumerate(part) if line[0] in BORDERS), len(part))
-        last = max((e for e, line in enumerate(part) if line[0] == "└"), default=len(part))
-        if first < len(part):
-            yield _read_table(" ".join(part[:first]), part[first:last])
-            if part[last + 1 :]:
-                yield "\n".join(part[last + 1 :])
-        else:
-            yield "\n".join(part)
+        # No empty line need be between two tables.
+        begin = 0
+        for end in [e for e, line in enumerate(part) if line[0] == "└"]:
+            first = next(e for e in range(begin, end) if part[e][0] in BORDERS)
+            yield _read_table(" ".join(part[begin:first]), part[first:end])
+            begin = end + 1
+        if part[begin:]:
+            yield "\n".join(part[begin:])
 
 
 def _read_table(title: str, lines: list[str]) -> BoxTable:
