@@ -20,7 +20,7 @@ from rectifit.methods.estimate_floor import solve_with_estimate
 from rectifit.methods.exact import Exact
 from rectifit.methods.search import DEAD_TOL, Search, Stage
 from rectifit.methods.stages import make_stages, split_method
-from rectifit.parallel import count_threads
+from rectifit.parallel import count_threads, limit_threads
 from rectifit.progress import Progress
 from rectifit.solution import Solution
 from rectifit.surrogate.engine import Coefficients, Engine
@@ -317,10 +317,7 @@ def _blas_for(problem: Problem) -> AbstractContextManager[Any]:
     """One BLAS thread for large data, where several would only wait in many short products."""
     if routing.is_small(problem.n_samples, problem.n_features):
         return nullcontext()
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[Any] = threadpool_limits(1, "blas")
-    return limits
+    return limit_threads("blas")
 
 
 def _evaluate_start(engine: Engine, beta: Any, intercept: float) -> Any:

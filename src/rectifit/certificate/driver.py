@@ -21,6 +21,7 @@ from rectifit.certificate.search import Search
 from rectifit.clock import Clock
 from rectifit.data.problem import Point, RowPoint
 from rectifit.fit import relative_gap
+from rectifit.parallel import limit_threads
 from rectifit.surrogate.engine import Engine, Minimum
 from rectifit.surrogate.majorise import majorise
 from rectifit.tolerances import BOX_RTOL, SUM_TOL, ZERO_OBJECTIVE_TOL
@@ -109,11 +110,9 @@ class Driver:
 
     def run(self) -> bool:
         """Search; True if the gap was closed, False if the time was up before."""
-        # Many small matrices: BLAS threads would only wait for each other.
-        from threadpoolctl import threadpool_limits
-
         try:
-            with threadpool_limits(1):
+            # Many small matrices: BLAS threads would only wait for each other.
+            with limit_threads():
                 return self._prove()
         finally:
             self._keep_bound()

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from rectifit.parallel import limit_threads
+
 __all__ = ["describe_machine", "register_machine", "yardstick"]
 
 N_REPEATS = 200
@@ -32,9 +34,9 @@ def yardstick() -> float:
 
 def describe_machine() -> dict[str, Any]:
     """What times and rounding depend on; `lstsq_ms` is the `yardstick` on one thread, in milliseconds."""
-    from threadpoolctl import threadpool_info, threadpool_limits
+    from threadpoolctl import threadpool_info
 
-    with threadpool_limits(1):
+    with limit_threads():
         unit = yardstick()
     blas = sorted(
         {

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 from rectifit.experiments.asymptotics import asymptotic_rows, compute_erratum
 from rectifit.experiments.figures import draw_figures, save_figure
 from rectifit.experiments.grid import paper_grid
@@ -17,6 +15,7 @@ from rectifit.experiments.statistics import summarise
 from rectifit.experiments.subset_sum import subset_sum_rows
 from rectifit.experiments.tables import make_tables
 from rectifit.experiments.theory_sections import theory_sections
+from rectifit.parallel import limit_threads
 
 __all__ = ["reproduce"]
 
@@ -57,7 +56,7 @@ def reproduce(
     if report:
         machines = json.loads((folder / "machine.json").read_text())
         # The matrices are small, and BLAS threads would only slow the work down.
-        with threadpool_limits(1):
+        with limit_threads():
             theory = (subset_sum_rows(), ratio_rows(), asymptotic_rows(), compute_erratum())
         page = make_page(statistics, drawn, machines, theory_sections(*theory))
         page.write(folder / "report.html")

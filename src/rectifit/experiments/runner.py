@@ -14,7 +14,6 @@ from itertools import groupby
 from pathlib import Path
 
 from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from rectifit.api import solve
 from rectifit.datasets import make_relu
@@ -22,6 +21,7 @@ from rectifit.experiments.grid import LABELS, PROOF, Task
 from rectifit.experiments.machine import register_machine
 from rectifit.experiments.rows import FitRow, RowFile
 from rectifit.measures import generalization_error, objective_value, prediction_error, recovery_error
+from rectifit.parallel import limit_threads
 from rectifit.progress import Progress
 from rectifit.solution import Stop
 
@@ -80,7 +80,7 @@ def run_task(task: Task, machine: int = 0) -> FitRow:
 
 
 def _run_group(group: list[Task], machine: int) -> list[FitRow]:
-    with threadpool_limits(1):
+    with limit_threads():
         _warm_up()
         return [run_task(task, machine) for task in group]
 
