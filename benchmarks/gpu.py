@@ -111,7 +111,7 @@ def normal_equations(X: Any, y: Any) -> Any:
 
 
 def adam(X: Any, y: Any) -> float:
-    """Full-batch steps from zero coefficients, columns and outcomes as they are; the objective at the end."""
+    """Full-batch steps from small coefficients, for outcomes of mean square 1; the objective at the end."""
     import torch
 
     target = y.to(X.dtype)

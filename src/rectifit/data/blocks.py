@@ -34,6 +34,7 @@ __all__ = [
     "S",
     "Total",
     "blas_threads",
+    "line_slices",
     "merge_all",
     "run_blocks",
 ]
@@ -62,6 +63,12 @@ class Total:
     def merge(self, other: Total) -> Total:
         """The sum over both blocks."""
         return Total(self.value + other.value)
+
+
+def line_slices(counts: npt.NDArray[np.int64]) -> list[slice]:
+    """Where every line is in an array that has one line after another."""
+    ends = np.cumsum(counts).tolist()
+    return [slice(begin, end) for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 class Layout:
@@ -95,8 +102,7 @@ class Layout:
 
     def products(self, left: Any, right: Any) -> Any:
         """left'right for every line, a sum over its rows."""
-        ends = np.cumsum(self.counts).tolist()
-        return np.stack([left[a:b].T @ right[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)])
+        return np.stack([left[line].T @ right[line] for line in line_slices(self.counts)])
 
 
 class ChosenRows(NamedTuple):

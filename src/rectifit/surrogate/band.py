@@ -19,7 +19,7 @@ import numpy.typing as npt
 from rectifit import pieces
 from rectifit._typing import Matrix, Vector
 from rectifit.coordinates import Coordinates
-from rectifit.data.blocks import Block, ChosenRows
+from rectifit.data.blocks import Block, ChosenRows, line_slices
 from rectifit.data.sampling import uniform_keys
 from rectifit.data.workspace import Workspace
 from rectifit.surrogate.piece_rows import Part, by_lines
@@ -137,8 +137,7 @@ def _thin_out(
     shares = np.where(may_skip, n_kept / np.maximum(chosen.counts, 1), 1.0)
     if (shares > 0.5).all():
         return chosen, u
-    ends = np.cumsum(chosen.counts).tolist()
-    lines = [chosen.index[a:b] + block.start for a, b in zip([0, *ends[:-1]], ends, strict=True)]
+    lines = [chosen.index[place] + block.start for place in line_slices(chosen.counts)]
     # To leave out less than half of the rows would save nothing.
     kept = block.xp.concat(
         [
@@ -174,7 +173,6 @@ def _bring(block: Block, near: list[tuple[Near, ...] | None], part: Part, u: Any
     is_wanted = block.to_float64(1.0 * wanted)[part.layout.lines] * part.layout.is_row > 0.0
     chosen = block.xp.nonzero(is_wanted)[0]
     Z, v, u = (block.to_numpy(a[chosen]) for a in (part.rows.dense(), part.v, u))
-    ends = np.cumsum(counts).tolist()
-    for line, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-        if begin < end:
-            near[line] = (near[line] or ()) + (Near(Z[begin:end], v[begin:end], u[begin:end]),)
+    for line, rows in enumerate(line_slices(counts)):
+        if counts[line] > 0:
+            near[line] = (near[line] or ()) + (Near(Z[rows], v[rows], u[rows]),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,35 +66,35 @@ class PieceRows(NamedTuple):
         (_, p), e, n_weights = A.shape, edge.shape[1], 1 if weights is None else weights.shape[1]
         found = self.piece.empty((layout.counts.size, n_weights, p + e, p + e), "float64")
         for s in range(n_weights):
-            # The matrix is not copied to stand beside its edge.
-            total = found[:, s]
             if weights is None:
-                # An array times itself costs half of a product.
                 left, left_edge = layout.only_rows(A), layout.only_rows(edge)
             else:
                 left, left_edge = A * weights[:, s : s + 1], edge * weights[:, s : s + 1]
-            total[:, :p, :p] = layout.products(left, A)
-            total[:, :p, p:] = layout.products(left, edge)
-            total[:, p:, :p] = xp.matrix_transpose(total[:, :p, p:])
-            total[:, p:, p:] = layout.products(left_edge, edge)
-        unit = self.piece.to_float64(np.concatenate([self.unit, np.ones(1 + len(more))]))
-        found *= unit
-        found *= unit[:, None]
+            self._multiply(layout.products, left, left_edge, edge, found[:, s])
         return found
 
     def moments(self) -> Any:
         """C'C of the columns C = [Z, v], in the library of the piece."""
-        piece, A, edge = self.piece, self.matrix, self.edge
-        p, unit = A.shape[1], piece.to_float64(np.append(self.unit, 1.0))
-        q = unit.shape[0]
-        total = piece.empty((q, q), "float64")
-        total[:p, :p] = piece.product(A, A)
-        total[:p, p:] = piece.product(A, edge)
-        total[p:, :p] = total[:p, p:].T
-        total[p:, p:] = piece.product(edge, edge)
-        total *= unit
-        total *= unit[:, None]
+        q = self.unit.size + 1
+        total = self.piece.empty((q, q), "float64")
+        self._multiply(self.piece.product, self.matrix, self.edge, self.edge, total)
         return total
+
+    def _multiply(
+        self, product: Callable[[Any, Any], Any], left: Any, left_edge: Any, edge: Any, out: Any
+    ) -> None:
+        """Write [left, left_edge]'[matrix, edge], in units of the coordinates.
+
+        The matrix is not copied to stand beside its edge, and an array times itself costs half of a product.
+        """
+        p = self.matrix.shape[1]
+        out[..., :p, :p] = product(left, self.matrix)
+        out[..., :p, p:] = product(left, edge)
+        out[..., p:, :p] = self.piece.xp.matrix_transpose(out[..., :p, p:])
+        out[..., p:, p:] = product(left_edge, edge)
+        unit = self.piece.to_float64(np.concatenate([self.unit, np.ones(p + edge.shape[1] - self.unit.size)]))
+        out *= unit
+        out *= unit[:, None]
 
 
 def read_piece(coordinates: Coordinates, piece: Block, space: Workspace) -> tuple[PieceRows, Any]:

@@ -65,6 +65,5 @@ class SmallRows(WorkingRows):
         self.ridge = self.coordinates.ridge(self.penalty)
         self.Z = self.rows(slice(None))
         self.Zt = np.ascontiguousarray(self.Z.T)
-        self.norms = np.sqrt(np.einsum("ij,ij->i", self.Z, self.Z))
         self._fit = super().least_squares()
         self.start = self.Z @ self._fit

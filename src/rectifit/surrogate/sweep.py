@@ -25,7 +25,7 @@ import numpy.typing as npt
 from rectifit._typing import Matrix, Vector
 from rectifit.active import ActiveSet, Sign
 from rectifit.coordinates import Coordinates
-from rectifit.data.blocks import Block, ChosenRows, merge_all
+from rectifit.data.blocks import Block, ChosenRows, line_slices, merge_all
 from rectifit.data.workspace import Workspace
 from rectifit.surrogate.band import Near, find_bands, join_near
 from rectifit.surrogate.look import Limits, Masks, Seen, look
@@ -200,9 +200,8 @@ class _BlockRows:
             return ChosenRows(index, counts), u
         lines: list[list[tuple[Any, Any]]] = [[] for _ in self._probes]
         for index, u, counts in self._near:
-            ends = np.cumsum(counts).tolist()
-            for line, (begin, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
-                lines[line].append((index[begin:end], u[begin:end]))
+            for line, rows in zip(lines, line_slices(counts), strict=True):
+                line.append((index[rows], u[rows]))
         index, u = map(self._block.xp.concat, zip(*(part for line in lines for part in line), strict=True))
         return ChosenRows(index, np.sum([counts for _, _, counts in self._near], axis=0)), u
 
@@ -223,8 +222,7 @@ class _BlockRows:
             for probe, mask in zip(self._probes, known, strict=True)
         ]
         bases = [None if base is None else base.right[place] for base in self._bases]
-        look = _find_look(piece)
-        seen: Seen = look(piece, v, U, given, bases, self._limits, masks, space)
+        seen: Seen = _find_look(piece)(piece, v, U, given, bases, self._limits, masks, space)
         self._add_near(piece.xp, masks.near, U, seen.n_near, first)
         return seen
 
