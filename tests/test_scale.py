@@ -53,7 +53,9 @@ def in_passes(X, y, w, seed):
 def solve_splits(engine):
     """The surrogates of ten splits, without the empty one, and where a `NearFar` ends."""
     reader, sets = engine.reader, [active for active in engine.split_sets(10) if active != NONE]
-    return sets, NearFar(reader).solve(sets, reader.model.first_starts(sets, reader.least_squares()))
+    return sets, NearFar(reader).solve(
+        sets, reader.model.starts(sets, [None] * len(sets), reader.least_squares())
+    )
 
 
 def split_masks(problem):
@@ -121,13 +123,40 @@ def test_bound_holds_at_every_turn(monkeypatch):
     monkeypatch.setattr(near_far, "MAX_TURNS", 1)
     X, y, *_ = make_relu(6000, 4, noise=0.5, design="gaussian", random_state=0)
     reader = PassReader(Problem(ArrayData(X, y)))
-    (start,) = reader.model.first_starts([ALL], reader.least_squares())
+    (start,) = reader.model.starts([ALL], [None], reader.least_squares())
     (one,) = NearFar(reader).solve([ALL], [start._replace(gamma=1.1 * start.gamma)])
     least = SurrogateSolver(Problem.from_data(X, y)).solve(y > 0)
     scale = reader.coordinates.scale**2
     assert not one.converged
     assert (one.at.value - one.loss) * scale <= least.value
     assert one.at.value * scale > least.value
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_minima_at_zero_are_proved_in_few_looks(seed, fit_intercept):
+    """At low signal many minima are at zero, where the kinks of all samples with y <= 0 meet."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30_000, 4))
+    y = np.maximum(X @ np.array([0.3, -0.1, 0.2, 0.0]), 0.0) + 10.0 * rng.standard_normal(30_000)
+    exact = SurrogateSolver(Problem.from_data(X, y, fit_intercept=fit_intercept))
+    engine = PassEngine(Problem(ArrayData(X, y), fit_intercept))
+    sets, found = solve_splits(engine)
+    reader, total = engine.reader, engine.reader.total
+    n_at_zero = 0
+    for active, one in zip(sets, found, strict=True):
+        expected = exact.solve(Problem.from_data(X, y).loaded().mask_of(active)).value
+        value = one.at.value * reader.coordinates.scale**2
+        assert one.converged
+        assert value == pytest.approx(expected, rel=1e-10)
+        assert value * (1.0 - one.loss / total) <= expected * (1.0 + 1e-13)
+        assert one.loss <= 1e-9 * total
+        if not one.at.gamma.any():
+            n_at_zero += 1
+            assert one.at.value == one.at.objective == total
+            assert engine.following([engine._minimum(one)]) == [NONE]
+    assert n_at_zero >= 3
+    assert reader.n_passes <= 30
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -444,7 +473,7 @@ def test_unaligned_rows_are_copied_not_refused():
 def test_rows_are_not_brought_back_where_the_sample_says_they_are_too_many():
     X, y, *_ = make_relu(40_000, 3, noise=0.5, design="gaussian", random_state=0)
     reader = PassReader(Problem(ArrayData(X, y)))
-    (start,) = reader.model.first_starts([ALL], reader.least_squares())
+    (start,) = reader.model.starts([ALL], [None], reader.least_squares())
     few, many = (reader.model.target(ALL, start.gamma, reach, 0) for reach in (0.0, 1.0))
     assert few.cap > 0 == many.cap
     assert many.width == 2.0

@@ -136,6 +136,7 @@ class Effort:
     n_first, n_batch : starts that are followed first, and at most at a time
     is_exhaustive : whether all splits, and all neighbours of the best fit, are tried
     is_enumerable : whether all active sets are tried
+    is_screened : whether starts are followed on a sample first, where there is one
     """
 
     n_sorted: int
@@ -145,6 +146,7 @@ class Effort:
     n_batch: int
     is_exhaustive: bool
     is_enumerable: bool
+    is_screened: bool
 
 
 def runs_in_passes(stages: list[str]) -> bool:
@@ -159,10 +161,10 @@ def search_effort(problem: Problem) -> Effort:
     if entries >= LARGE_ENTRIES:
         # All at once, in the same passes.
         n_first = 2 * LARGE_STARTS + 1
-        return Effort(LARGE_STARTS, LARGE_STARTS, 0, n_first, n_first, False, is_enumerable)
+        return Effort(LARGE_STARTS, LARGE_STARTS, 0, n_first, n_first, False, is_enumerable, True)
     size = int(np.clip(BATCH_ENTRIES // entries, 1, MAX_BATCH)) if entries else MAX_BATCH
     work = n_positive * problem.n_samples * problem.n_features
-    return Effort(size, size, MAX_BATCHES * size, 1, size, work <= EXHAUSTIVE_WORK, is_enumerable)
+    return Effort(size, size, MAX_BATCHES * size, 1, size, work <= EXHAUSTIVE_WORK, is_enumerable, False)
 
 
 def can_bound_cheaply(problem: Problem, objective: float) -> bool:

@@ -77,7 +77,13 @@ class Layout:
     Parameters
     ----------
     counts : rows of every line
+
+    Attributes
+    ----------
+    joins_columns : whether a copy of all columns and one product take less time than several products
     """
+
+    joins_columns = False
 
     def __init__(self, counts: npt.NDArray[np.int64]) -> None:
         self.counts = counts

@@ -152,6 +152,8 @@ class PaddedLayout(Layout):
     Any row may stand where there is none; what is summed up there must be multiplied by 0.
     """
 
+    joins_columns = True
+
     def __init__(self, counts: npt.NDArray[np.int64], device: Any) -> None:
         super().__init__(counts)
         torch = import_torch()

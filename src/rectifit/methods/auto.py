@@ -38,6 +38,7 @@ from rectifit.data.problem import Point
 from rectifit.fit import Stop
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.multistart import MAX_ITER
+from rectifit.methods.screening import screen
 from rectifit.methods.search import Search
 from rectifit.methods.sorting import solve_splits
 from rectifit.surrogate.engine import Coefficients
@@ -104,6 +105,9 @@ class Auto:
         n_splits = search.problem.n_samples if is_exhaustive else self.n_splits
         points = sorted(solve_splits(search, n_splits, follow=True), key=lambda point: point.objective)
         starts = Starts(search, points[: effort.n_sorted], effort)
+        if effort.is_screened and engine.sample is not None:
+            self._follow_screened(search, known, points[0], starts)
+            return Stop.STARTS
         # In passes, starts that are followed together cost little more than one.
         known.follow(*starts.take(effort.n_first if engine.has_rows else effort.n_batch, known.elite))
         if engine.has_rows and not is_exhaustive and (largest := solve_largest(search, n_splits)):
@@ -133,6 +137,16 @@ class Auto:
         if search.best is not None and search.best.objective < bounded:
             self._bound(search)
         return stop
+
+    def _follow_screened(self, search: Search, known: Known, best: Point, starts: Starts) -> None:
+        """Follow the best split, and with it the starts that a sample of the rows does not rule out."""
+        sample = search.engine.sample
+        assert sample is not None
+        wide, _ = starts.choose(starts.n_left, known.elite)
+        kept = screen(sample, wide, max_iter=self.max_iter, tol=self.tol, is_over=search.clock.is_over)
+        search.check()
+        points = [best, *(search.engine.evaluate(kept) if kept else [])]
+        known.follow(points, [True] * len(points))
 
     def _has_bound(self, search: Search) -> bool:
         return self.with_bound and search.engine.has_rows and routing.is_bounded(search.problem)
@@ -225,7 +239,12 @@ class Starts:
         return len(self._sorted) + self._n_others + self._n_close
 
     def take(self, count: int, elite: Sequence[Point]) -> tuple[list[Point], list[bool]]:
-        """The next few, with their objectives, and whether each is wide: not close to the best solutions."""
+        """The next few, with their objectives, and whether each is wide."""
+        chosen, is_wide = self.choose(count, elite)
+        return self._engine.evaluate(chosen), is_wide
+
+    def choose(self, count: int, elite: Sequence[Point]) -> tuple[list[Coefficients], list[bool]]:
+        """The next few, and whether each is wide: not close to the best solutions."""
         chosen, is_wide = list[Coefficients](), list[bool]()
         for _ in range(min(count, self.n_left)):
             has_wide = self._n_others > 0 or bool(self._sorted)
@@ -237,7 +256,7 @@ class Starts:
                 chosen.append(self._take_wide())
                 is_wide.append(True)
             self.n_taken += 1
-        return self._engine.evaluate(chosen), is_wide
+        return chosen, is_wide
 
     def _take_wide(self) -> Coefficients:
         """One of sorting's solutions, or every other time least squares at first, then a random direction."""

@@ -140,6 +140,11 @@ class Engine(ABC):
     def row_solver(self) -> SurrogateSolver:
         """The solver of single surrogates, for stages that need rows in memory."""
 
+    @property
+    def sample(self) -> Problem | None:
+        """Some of the rows in memory, where not all are, if that many surrogates can be minimised soon."""
+        return None
+
     def reset(self) -> None:  # noqa: B027 - most keep nothing
         """Forget the minima found so far, from which the next ones begin.
 

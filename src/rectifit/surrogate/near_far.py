@@ -9,6 +9,11 @@ what was seen (`rectifit.surrogate.model`), and the next look is at where that l
 
 No look is spent on proof: every look gives the value at its point and a lower bound of the minimum, and when
 they agree it is done. A step that leads too far is shortened.
+
+Where the outcomes have little to do with the columns, the minimum of many surrogates is at zero, where the
+kinks of all samples with y <= 0 meet, and steps only come closer. So a search that comes to a point which is
+no better than zero looks for slopes that prove zero the minimum: kinks are smoothed over a fixed distance so
+small that only slopes at the kinks matter, and Newton steps lead to slopes that sum up to nothing.
 """
 
 from __future__ import annotations
@@ -47,6 +52,13 @@ MIN_NEAR_ROWS = 1000
 LEAST_NEAR_FACTOR = 10
 # From this turn on the near rows double.
 DOUBLING_TURN = 6
+# Steps in search of a proof that the minimum is at zero; the first of them may be rough. There is none if
+# they lead away from zero by more than this multiple of the distance over which kinks are smoothed.
+MAX_ZERO_TURNS = 12
+ROUGH_ZERO_TURNS = 2
+MAX_ZERO_LENGTH = 10.0
+# That distance, as a share of the root mean square of v.
+ZERO_WIDTH = 1e-7
 # Surrogates in one look, and numbers in their Gram matrices.
 MAX_TOGETHER = 16
 MAX_GRAM_NUMBERS = 1 << 25
@@ -78,7 +90,8 @@ class Found:
     ----------
     at : where it is
     loss : how far the true minimum can lie below the value there
-    step : the last step, whose slopes are the dual solution
+    view : the look that showed it, at the same point, unless that is zero
+    step : the step from there, whose slopes are the dual solution
     n_steps : steps of the kernel
     converged : whether value and bound agree
     ahead : what the last look has shown of the surrogate that the iterative method goes on with from here
@@ -113,6 +126,10 @@ class Reader(Protocol):
 
     def target(self, active: ActiveSet, gamma: Vector, reach: float, turn: int) -> Any:
         """Which rows are to be near at a point, where rows are expected to move by `reach` after it."""
+        ...
+
+    def zero_target(self, width: float, is_rough: bool) -> Any:
+        """All rows up to this distance from their kinks, to be smoothed; None where none ever are."""
         ...
 
     def look(self, questions: Sequence[Question]) -> list[View]:
@@ -154,6 +171,11 @@ class SolveState:
     best: tuple[View, ModelStep] | None = None
     last: tuple[View, ModelStep] | None = None
     is_done: bool = False
+    # Whether the minimum is at zero, whatever the last point is.
+    is_zero: bool = False
+    # Steps in search of a proof of that, and where the search goes on if there is none.
+    zero_turn: int = 0
+    beyond_zero: tuple[Vector, Any, bool] | None = None
     # Whether the point is expected to be the last, and what the last look has shown of the next surrogate.
     is_last: bool = False
     ahead: View | None = None
@@ -266,11 +288,18 @@ class NearFar:
         """Evaluate the point of the look and choose the next one."""
         total, at = self.reader.total, view.at
         step = step_from(view, state.last[1] if state.last else None, FINE_TOL * total)
-        state.turn += 1
+        state.turn += state.beyond_zero is None
         state.n_steps += step.n_steps
         hidden = 0.0 if step.is_exact or view.band is None else view.band.gap
         state.last = settled = view.settled(), step
         state.lowest = max(state.lowest, at.value - step.loss - self._rounding(at, step))
+        if state.beyond_zero is not None:
+            # Every surrogate is sum v^2 at zero.
+            if total - (at.value - step.loss) <= POLISH_TOL * total:
+                state.best, state.is_zero, state.is_done = settled, True, True
+            else:
+                self._step_at_zero(state, at.gamma + step.delta)
+            return
         if state.best is None or at.value <= state.best[0].at.value:
             state.best = settled
         reached = step.loss <= POLISH_TOL * total
@@ -282,7 +311,15 @@ class NearFar:
         state.is_polished = reached
         if at.value > state.ceiling + hidden + RISE_TOL * total and not reached:
             self._shorten(state)
-            return
+        else:
+            self._go_on(state, view, step, hidden)
+        if at.value >= total and state.zero_turn == 0:
+            state.beyond_zero = state.gamma, state.target, state.is_last
+            self._step_at_zero(state, np.zeros_like(at.gamma))
+
+    def _go_on(self, state: SolveState, view: View, step: ModelStep, hidden: float) -> None:
+        """Accept the point, and follow the step from there."""
+        settled, at = (view.settled(), step), view.at
         state.base, state.ceiling, state.share = settled, at.value + hidden, 1.0
         state.gamma = at.gamma + step.delta
         move = self.length(step.delta)
@@ -294,6 +331,19 @@ class NearFar:
             reach = min(reach, view.width / 8.0)
         state.last_move, state.is_last = move, step.is_exact and reach == 0.0
         state.target = self.reader.target(state.active, state.gamma, reach, state.turn)
+
+    def _step_at_zero(self, state: SolveState, gamma: Vector) -> None:
+        """Look for a proof that the minimum is at zero, or go on where that search came between."""
+        assert state.beyond_zero is not None
+        width = ZERO_WIDTH * math.sqrt(self.reader.total / self.reader.n_samples)
+        target = self.reader.zero_target(width, state.zero_turn < ROUGH_ZERO_TURNS)
+        state.zero_turn += 1
+        leads_away = self.length(gamma) > MAX_ZERO_LENGTH * width
+        if target is None or leads_away or state.zero_turn > MAX_ZERO_TURNS:
+            state.gamma, state.target, state.is_last = state.beyond_zero
+            state.beyond_zero = None
+        else:
+            state.gamma, state.target, state.is_last = gamma, target, False
 
     def _shorten(self, state: SolveState) -> None:
         """Go back on a step that led too far."""
@@ -320,7 +370,11 @@ class NearFar:
     def _finish(self, state: SolveState) -> Found:
         assert state.best is not None
         view, step = state.best
-        loss = max(view.at.value - state.lowest, 0.0)
-        ahead = state.ahead if state.ahead is not None and state.ahead.at.gamma is view.at.gamma else None
-        converged = step.loss <= CONVERGED_TOL * self.reader.total
-        return Found(view.at, loss, view, step, state.n_steps, converged, ahead)
+        at, total = view.at, self.reader.total
+        if state.is_zero:
+            fingerprints = None if at.fingerprints is None else (at.fingerprints[0], 0)
+            at = Iterate(state.active, np.zeros_like(at.gamma), total, total, fingerprints)
+        loss = max(at.value - state.lowest, 0.0)
+        ahead = state.ahead if state.ahead is not None and state.ahead.at.gamma is at.gamma else None
+        converged = state.is_zero or step.loss <= CONVERGED_TOL * total
+        return Found(at, loss, view, step, state.n_steps, converged, ahead)

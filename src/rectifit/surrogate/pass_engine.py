@@ -93,6 +93,11 @@ class PassEngine(Engine):
         """Working coordinates, and sums over all rows in them."""
         return self.reader
 
+    @property
+    def sample(self) -> Problem | None:
+        """The sample from which passes are planned."""
+        return self.reader.model.problem
+
     def minimise(
         self, sets: Sequence[ActiveSet], starts: Sequence[Point] | None = None, follow: bool = False
     ) -> list[Minimum]:
@@ -169,11 +174,8 @@ class PassEngine(Engine):
 
     def _starts(self, sets: list[ActiveSet], starts: Sequence[Point] | None) -> list[SurrogateStart]:
         """From minima found before, or from the sample."""
-        model, otherwise = self.reader.model, self.reader.least_squares()
-        bases = [point.found for point in starts or () if isinstance(point, PassPoint) and point.found]
-        if starts is not None and len(bases) == len(starts):
-            return model.next_starts(sets, bases)
-        return model.first_starts(sets, otherwise)
+        bases = [point.found if isinstance(point, PassPoint) else None for point in starts or ()]
+        return self.reader.model.starts(sets, bases or [None] * len(sets), self.reader.least_squares())
 
     def _iterate(self, point: Point) -> Iterate:
         """What a pass has seen of a point."""
@@ -181,8 +183,10 @@ class PassEngine(Engine):
         assert isinstance(known, PassPoint)
         return known.at
 
-    def _sign(self, at: Iterate) -> Sign:
+    def _sign(self, at: Iterate) -> ActiveSet:
         """The active set at a point."""
+        if not at.gamma.any():
+            return NONE
         coordinates = self.reader.coordinates
         beta, intercept = coordinates.coefficients(at.gamma)
         fingerprint = None if at.fingerprints is None else at.fingerprints[1]

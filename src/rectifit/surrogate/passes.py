@@ -133,6 +133,10 @@ class PassReader:
         """As many near rows as are wanted, or all that may cross their kink."""
         return self.model.target(active, gamma, reach, turn)
 
+    def zero_target(self, width: float, is_rough: bool) -> BandTarget | None:
+        """None if there are so few rows that all of them are near."""
+        return self.model.zero_target(width, is_rough)
+
     def look(self, questions: Sequence[Question]) -> list[View]:
         """One pass at all points."""
         nothing = BandTarget(-1.0, 0)

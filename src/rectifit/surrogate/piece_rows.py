@@ -65,34 +65,39 @@ class PieceRows(NamedTuple):
         edge = xp.concat([self.edge, *(column[:, None] for column in more)], axis=1) if more else self.edge
         (_, p), e, n_weights = A.shape, edge.shape[1], 1 if weights is None else weights.shape[1]
         found = self.piece.empty((layout.counts.size, n_weights, p + e, p + e), "float64")
+        if layout.joins_columns:
+            A, edge = xp.concat([A, edge], axis=1), edge[:, :0]
         for s in range(n_weights):
             if weights is None:
                 left, left_edge = layout.only_rows(A), layout.only_rows(edge)
             else:
                 left, left_edge = A * weights[:, s : s + 1], edge * weights[:, s : s + 1]
-            self._multiply(layout.products, left, left_edge, edge, found[:, s])
+            self._multiply(layout.products, (left, left_edge), (A, edge), found[:, s])
         return found
 
     def moments(self) -> Any:
         """C'C of the columns C = [Z, v], in the library of the piece."""
         q = self.unit.size + 1
         total = self.piece.empty((q, q), "float64")
-        self._multiply(self.piece.product, self.matrix, self.edge, self.edge, total)
+        both = self.matrix, self.edge
+        self._multiply(self.piece.product, both, both, total)
         return total
 
     def _multiply(
-        self, product: Callable[[Any, Any], Any], left: Any, left_edge: Any, edge: Any, out: Any
+        self, product: Callable[[Any, Any], Any], left: tuple[Any, Any], right: tuple[Any, Any], out: Any
     ) -> None:
-        """Write [left, left_edge]'[matrix, edge], in units of the coordinates.
+        """Write left'right in units of the coordinates; both are a matrix and the columns beside it.
 
-        The matrix is not copied to stand beside its edge, and an array times itself costs half of a product.
+        The matrix is not copied to stand beside them, and an array times itself costs half of a product.
         """
-        p = self.matrix.shape[1]
-        out[..., :p, :p] = product(left, self.matrix)
-        out[..., :p, p:] = product(left, edge)
-        out[..., p:, :p] = self.piece.xp.matrix_transpose(out[..., :p, p:])
-        out[..., p:, p:] = product(left_edge, edge)
-        unit = self.piece.to_float64(np.concatenate([self.unit, np.ones(p + edge.shape[1] - self.unit.size)]))
+        (A, A_edge), (B, edge) = left, right
+        p, n_edges = B.shape[1], edge.shape[1]
+        out[..., :p, :p] = product(A, B)
+        if n_edges > 0:
+            out[..., :p, p:] = product(A, edge)
+            out[..., p:, :p] = self.piece.xp.matrix_transpose(out[..., :p, p:])
+            out[..., p:, p:] = product(A_edge, edge)
+        unit = self.piece.to_float64(np.concatenate([self.unit, np.ones(p + n_edges - self.unit.size)]))
         out *= unit
         out *= unit[:, None]
 

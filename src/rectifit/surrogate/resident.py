@@ -79,6 +79,9 @@ class ResidentReader:
         factor = NEXT_NEAR_FACTOR if turn else FIRST_NEAR_FACTOR
         return count_near(self.rows.n_directions, factor, turn, MAX_NEAR_NUMBERS)
 
+    def zero_target(self, width: float, is_rough: bool) -> None:
+        """None: near rows are never smoothed."""
+
     def look(self, questions: Sequence[Question]) -> list[View]:
         """One look after another."""
         return [self._look(question) for question in questions]

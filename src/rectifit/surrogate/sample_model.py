@@ -76,7 +76,7 @@ class SampleModel:
         n_threads: int = 1,
     ) -> None:
         self.n_threads = n_threads
-        self.coordinates, self.sample, self._problem = coordinates, sample, problem
+        self.coordinates, self.sample, self.problem = coordinates, sample, problem
         self.n_samples, self.near_factor = n_samples, near_factor
         block = Block(sample.X, sample.y, sample.w, 0)
         rows, self._v = read_piece(coordinates, block, block.workspace())
@@ -87,25 +87,29 @@ class SampleModel:
         self._solvers: dict[int, SurrogateSolver] = {}
         self._n_solvers = 1 if is_small(*self._Z.shape) else MAX_SOLVERS
 
-    def first_starts(self, sets: Sequence[ActiveSet], otherwise: Vector) -> list[SurrogateStart]:
-        """Where the surrogates of the sample have their minima."""
-        q, m = self.coordinates.n_directions, self._v.size
-        if self._problem is None:
-            return [SurrogateStart(otherwise, self._length(otherwise)) for _ in sets]
-        starts = []
-        for active, gamma in zip(sets, self._minimise(sets), strict=True):
-            kink = pieces.kinks(self._v, self._mark(active))
-            residual = float(pieces.value(self._Z @ gamma, self._v, kink).mean())
-            whole = m >= self.n_samples
-            starts.append(SurrogateStart(gamma, 0.0 if whole else math.sqrt(residual * q / m)))
-        return starts
+    def starts(
+        self, sets: Sequence[ActiveSet], bases: Sequence[Found | None], otherwise: Vector
+    ) -> list[SurrogateStart]:
+        """From minima found before, moved as the minimum of the sample moves; else where the sample has it.
 
-    def next_starts(self, sets: Sequence[ActiveSet], bases: Sequence[Found]) -> list[SurrogateStart]:
-        """From minima found before: moved as the minimum of the sample moves."""
-        if self._problem is None:
-            return [self._stay(base) for base in bases]
-        before, after = self._minimise([base.at.active for base in bases]), self._minimise(sets)
-        return [self._move(base, new - old) for base, new, old in zip(bases, after, before, strict=True)]
+        Without a sample that is solved, they begin at the minima themselves, or at the point `otherwise`.
+        """
+        if self.problem is None:
+            first = SurrogateStart(otherwise, self._length(otherwise))
+            return [first if base is None else self._stay(base) for base in bases]
+        known = [base.at.active for base in bases if base is not None]
+        before = iter(self._minimise(known) if known else [])
+        return [
+            self._begin(active, gamma) if base is None else self._move(base, gamma - next(before))
+            for active, base, gamma in zip(sets, bases, self._minimise(sets), strict=True)
+        ]
+
+    def _begin(self, active: ActiveSet, gamma: Vector) -> SurrogateStart:
+        """At the minimum of the sample, which is about that of all rows."""
+        q, m = self.coordinates.n_directions, self._v.size
+        kink = pieces.kinks(self._v, self._mark(active))
+        residual = float(pieces.value(self._Z @ gamma, self._v, kink).mean())
+        return SurrogateStart(gamma, 0.0 if m >= self.n_samples else math.sqrt(residual * q / m))
 
     def _stay(self, base: Found) -> SurrogateStart:
         """At the minimum itself, with what is known there."""
@@ -141,6 +145,11 @@ class SampleModel:
         too_many = found >= MIN_TELLING_ROWS and found > 3.0 * expected
         return BandTarget(width, 0 if too_many else 2 * n_near, is_rough)
 
+    def zero_target(self, width: float, is_rough: bool) -> BandTarget | None:
+        """A band that is smoothed, whatever it holds; None if there are so few rows that all are near."""
+        n_near = count_near(self.coordinates.n_directions, self.near_factor, 0, MAX_NEAR_NUMBERS)
+        return None if self.n_samples <= n_near else BandTarget(width, 0, is_rough)
+
     def _length(self, delta: Vector) -> float:
         """Root mean square of what rows move."""
         return math.sqrt(float(np.square(self._Z @ delta).mean()))
@@ -158,8 +167,8 @@ class SampleModel:
     def _solve_each(self, place: int, marks: Mask) -> list[SurrogateSolution]:
         """Minimise surrogates of the sample one after another, with one of several solvers."""
         if place not in self._solvers:
-            assert self._problem is not None
-            self._solvers[place] = SurrogateSolver(self._problem)
+            assert self.problem is not None
+            self._solvers[place] = SurrogateSolver(self.problem)
         return self._solvers[place].solve_each(marks)
 
     def _minimise(self, sets: Sequence[ActiveSet]) -> list[Vector]:
