@@ -57,7 +57,8 @@ class SmallRows(WorkingRows):
 
     def are_determined_by(self, u: Vector) -> bool:
         """Whether the rows with u > 0 determine the coefficients, far from singular."""
-        return self.n_directions == self.n_columns and bool(are_determined(self.Zt, np.ascontiguousarray(u)))
+        n_columns, n_directions = self.T.shape
+        return n_directions == n_columns and bool(are_determined(self.Zt, np.ascontiguousarray(u)))
 
     def _whiten(self) -> None:
         """The general case, in which T is no diagonal matrix."""
