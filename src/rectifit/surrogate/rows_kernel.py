@@ -23,13 +23,14 @@ def scale_columns(At: Matrix, root_weight: Vector, largest: Vector, unit: Vector
     """Zt <- the columns times root_weight, in units of their largest entries."""
     q, n = At.shape
     for j in range(q):
-        largest[j] = 0.0
+        top = 0.0
         for i in range(n):
             Zt[j, i] = At[j, i] * root_weight[i]
-            largest[j] = max(largest[j], abs(Zt[j, i]))
-        unit[j] = coordinates.column_unit(largest[j])
+            top = max(top, abs(Zt[j, i]))
+        scale = coordinates.column_unit(top)
         for i in range(n):
-            Zt[j, i] *= unit[j]
+            Zt[j, i] *= scale
+        largest[j], unit[j] = top, scale
 
 
 @compiled
