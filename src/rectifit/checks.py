@@ -34,6 +34,12 @@ __all__ = [
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
+FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+# Types of numbers. The question about abstract ones is slow, and most need no answer to it.
+WHOLE = (int, Integral)
+NUMBER = (float, Real)
+TRUTH = (bool, np.bool_)
+
 # Numbers in a block of rows, which stays in the processor's cache.
 BLOCK_NUMBERS = 1 << 17
 
@@ -104,7 +110,7 @@ def check_array(values: object, name: str, dimensions: int) -> FloatArray:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} is a masked array with masked entries; all entries must be present")
     try:
-        array = np.asarray(to_numpy(check_tensor(values, name)))
+        array = np.asarray(to_numpy(check_tensor(values, name)) if is_tensor(values) else values)
     except ValueError:
         raise ValueError(f"{name} is ragged; all of its rows must have the same length") from None
     if array.ndim != dimensions:
@@ -112,20 +118,22 @@ def check_array(values: object, name: str, dimensions: int) -> FloatArray:
         raise ValueError(f"{name} has shape {array.shape}; it must be {wanted}")
     if array.size == 0:
         raise ValueError(f"{name} has shape {array.shape} and is empty; at least one entry is needed")
-    refuse_text(array, name)
-    if array.dtype == object:
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError):
-            raise TypeError(
-                f"{name} has entries that are missing or not numbers; it must be real numbers"
-            ) from None
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} has dtype {array.dtype}; it must be real numbers")
-    if array.dtype not in (np.float64, np.float32):
-        array = array.astype(np.float64)
+    if array.dtype not in FLOATS:
+        array = _to_float64(array, name)
     _check_finite(array, name)
     return array
+
+
+def _to_float64(array: npt.NDArray[Any], name: str) -> FloatArray:
+    refuse_text(array, name)
+    if array.dtype.kind not in "fiubO":
+        raise TypeError(f"{name} has dtype {array.dtype}; it must be real numbers")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} has entries that are missing or not numbers; it must be real numbers"
+        ) from None
 
 
 def refuse_text(array: npt.NDArray[Any], name: str) -> None:
@@ -167,7 +175,7 @@ def check_length(values: Vector, name: str, n_samples: int) -> Vector:
 
 def check_floor(floor: Any, fit_intercept: bool, y: Vector | None = None) -> float | None:
     """A finite number, or None for "estimate"; where y is at hand, y - floor must be finite, too."""
-    is_number = isinstance(floor, Real) and not isinstance(floor, bool | np.bool_)
+    is_number = isinstance(floor, NUMBER) and not isinstance(floor, TRUTH)
     if not is_number and not isinstance(floor, str):
         raise TypeError(f"floor is {floor!r}; it must be a number or 'estimate'")
     if isinstance(floor, str) and floor != "estimate":
@@ -233,7 +241,7 @@ def _read_module(module: Any) -> tuple[Any, float]:
 
 def check_count(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
     """A whole number between the limits."""
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    is_whole = isinstance(value, WHOLE) and not isinstance(value, TRUTH)
     if is_whole and value >= least and (most is None or value <= most):
         return int(value)
     allowed = f"a whole number of at least {least}" + ("" if most is None else f" and at most {most}")
@@ -247,8 +255,7 @@ def check_number(value: Any, name: str, *, above: float | None = None, below: fl
 
     Above -inf it may be any finite number.
     """
-    # Most are floats, for which the question about abstract numbers, a slow one, needs no answer.
-    is_number = isinstance(value, float) or (isinstance(value, Real) and not isinstance(value, bool))
+    is_number = isinstance(value, NUMBER) and not isinstance(value, bool)
     if is_number:
         number = float(value)
         inside = number >= 0.0 if above is None else number > above
@@ -279,6 +286,7 @@ def _check_finite(array: FloatArray, name: str) -> None:
     n_rows = array.shape[0]
     is_small = array.size <= BLOCK_NUMBERS
     for block in (slice(None),) if is_small else row_blocks(n_rows, array.size // max(1, n_rows)):
-        if not np.isfinite(array[block]).all():
-            found = "NaN" if np.isnan(array[block]).any() else "an infinite value"
+        values = array[block]
+        if np.count_nonzero(np.isfinite(values)) < values.size:
+            found = "NaN" if np.isnan(values).any() else "an infinite value"
             raise ValueError(f"{name} contains {found}; all entries must be finite")

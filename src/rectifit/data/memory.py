@@ -115,12 +115,15 @@ class MemoryData(ArrayData):
     def preactivation(self, beta: npt.ArrayLike, intercept: npt.ArrayLike = 0.0) -> Vector:
         """u = X beta + intercept, in float64. A matrix beta has one column per candidate, and so has u."""
         b = np.asarray(beta, dtype=np.float64)
+        u: Vector
         if self.X.dtype == np.float64:
-            return np.asarray(self.X @ b + np.asarray(intercept))
-        u = np.empty((self.n_samples, *b.shape[1:]))
-        for block in row_blocks(*self.X.shape):
-            u[block] = self.X[block].astype(np.float64) @ b
-        return np.asarray(u + np.asarray(intercept))
+            u = self.X @ b
+        else:
+            u = np.empty((self.n_samples, *b.shape[1:]))
+            for block in row_blocks(*self.X.shape):
+                u[block] = self.X[block].astype(np.float64) @ b
+        u += np.asarray(intercept)
+        return u
 
     def transposed_product(self, slopes: Vector) -> Vector:
         """X'slopes, in float64."""

@@ -119,8 +119,8 @@ class Problem:
     @property
     def penalty(self) -> Vector:
         """alpha for every coefficient, 0 for the intercept."""
-        penalty = np.full(self.n_columns, self.alpha)
-        penalty[self.n_features :] = 0.0
+        penalty = np.zeros(self.n_columns)
+        penalty[: self.n_features] = self.alpha
         return penalty
 
     def shifted(self, floor: float) -> Problem:

@@ -15,12 +15,22 @@ from rectifit.methods.search import Halt, Search
 from rectifit.preparing import prepare
 from rectifit.surrogate.engine import Minimum
 from rectifit.surrogate.kernel import evaluate_with_bound, minimise
-from rectifit.surrogate.rows_kernel import are_determined, place_rows
+from rectifit.surrogate.rows_kernel import are_determined, place_rows, scale_columns
 
 __all__ = ["bound_within", "prepare_bound", "prepare_proof", "prove"]
 
 # In the order of the time that they take to compile.
-BOUND_KERNELS = (minimise, evaluate_with_bound, build, support, shrink, decide, place_rows, are_determined)
+BOUND_KERNELS = (
+    minimise,
+    evaluate_with_bound,
+    build,
+    support,
+    shrink,
+    decide,
+    place_rows,
+    are_determined,
+    scale_columns,
+)
 
 
 def prepare_bound(search: Search) -> None:

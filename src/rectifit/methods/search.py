@@ -137,18 +137,24 @@ class Search:
         """Whether nothing better than the zero function is known, but for rounding."""
         return self.best is None or self.best.objective >= (1.0 - DEAD_TOL) * self.problem.null_objective
 
-    def offer(self, point: Point) -> bool:
-        """Keep the point if it is the best so far, as the next step of the stage in the trace."""
-        return self._offer(point, self.clock.seconds)
+    def offer(self, *points: Point) -> None:
+        """Keep the best point so far; each is a step of the stage in the trace, all with one time."""
+        stage, seconds = self._stage, self.clock.seconds
+        self._trace += [
+            TraceRow(stage, step, point.objective, seconds)
+            for step, point in enumerate(points, self._step + 1)
+        ]
+        self._step += len(points)
+        self.n_iter += len(points)
+        for point in points:
+            if self.best is None or point.objective < self.best.objective:
+                self.best = point
 
     def take(self, minima: Sequence[Minimum]) -> None:
         """Count surrogates that were minimised, remember the least, and offer their minimisers."""
-        # They were found together, so they have one time.
-        seconds = self.clock.seconds
         self.n_surrogates += len(minima)
         self.record(min(minima, key=VALUE))
-        for minimum in minima:
-            self._offer(minimum.point, seconds)
+        self.offer(*[minimum.point for minimum in minima])
 
     def merge(self, results: SurrogateResults) -> None:
         """Take over what a piece of work has found, its best minimiser as one step."""
@@ -203,15 +209,6 @@ class Search:
             problem=self.problem,
             surrogate=self.least,
         )
-
-    def _offer(self, point: Point, seconds: float) -> bool:
-        self._step += 1
-        self.n_iter += 1
-        self._trace.append(TraceRow(self._stage, self._step, point.objective, seconds))
-        better = self.best is None or point.objective < self.best.objective
-        if better:
-            self.best = point
-        return better
 
     def _certificate(self) -> Certificate:
         assert self.best is not None

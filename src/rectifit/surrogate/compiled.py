@@ -12,7 +12,7 @@ from rectifit.preparing import prepare
 from rectifit.surrogate import kernel
 from rectifit.surrogate.descent import descend
 from rectifit.surrogate.records import FLAT, QUADRATIC, Evaluated, Minima, PieceProblem, Source, WarmState
-from rectifit.surrogate.rows_kernel import are_determined, place_rows
+from rectifit.surrogate.rows_kernel import are_determined, place_rows, scale_columns
 from rectifit.surrogate.small_rows import SmallRows
 from rectifit.surrogate.solution import Answers
 
@@ -28,14 +28,14 @@ class CompiledEngine:
     batch = BATCH
 
     def __init__(self, problem: Problem) -> None:
-        prepare(kernel.minimise, kernel.evaluate_with_bound, place_rows, are_determined)
+        prepare(kernel.minimise, kernel.evaluate_with_bound, place_rows, are_determined, scale_columns)
         self.rows = rows = SmallRows(problem)
-        n, q = rows.n_rows, rows.n_directions
+        n, q = rows.Z.shape
         self._problem = PieceProblem(
             rows.Z, rows.Zt, rows.norms, rows.y, np.zeros(n), np.zeros((1, q)), rows.ridge
         )
         self._source = Source(
-            rows.At, problem.root_weight, np.ascontiguousarray(rows.T.T), rows.penalty, rows.largest
+            rows.At, rows.data.root_weight, np.ascontiguousarray(rows.T.T), rows.penalty, rows.largest
         )
         self._inactive_kink = pieces.inactive_kink(rows.y)
         self._gram = rows.gram + rows.ridge
@@ -47,7 +47,7 @@ class CompiledEngine:
         self._warm = WarmState(
             delta=rows.least_squares().copy(),
             u=rows.start.copy(),
-            state=np.full(rows.n_rows, QUADRATIC, dtype=np.int8),
+            state=np.full(rows.y.size, QUADRATIC, dtype=np.int8),
             gram=self._gram.copy(),
             largest=self._gram.diagonal().copy(),
         )
@@ -67,7 +67,7 @@ class CompiledEngine:
         kinks = np.where(actives, -np.inf, self._inactive_kink)
         minima = descend(self._problem, kinks, self._warm)
         found = Evaluated(
-            np.empty((k, self.rows.n_columns)),
+            np.empty((k, len(self.rows.At))),
             np.empty((k, n)),
             np.empty(k),
             np.empty(k),

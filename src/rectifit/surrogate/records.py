@@ -54,13 +54,14 @@ class PlacedRows(NamedTuple):
     Attributes
     ----------
     Z, Zt, norms : the rows z_i, their columns, and their lengths
-    diagonal, ridge : the diagonal of T, and T' diag(penalty) T
+    T, diagonal, ridge : T, its diagonal, and T' diag(penalty) T
     gamma, u : the linear least-squares fit, ridge included, where the rows determine it, and Z gamma
     """
 
     Z: Matrix
     Zt: Matrix
     norms: Vector
+    T: Matrix
     diagonal: Vector
     ridge: Matrix
     gamma: Vector

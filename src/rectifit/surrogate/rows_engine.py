@@ -26,7 +26,7 @@ def ascending(problem: Problem) -> Index:
 
     The guarantee of the approximation algorithm needs this order of the positive samples.
     """
-    order = np.argsort(problem.loaded().weighted_y, kind="stable")
+    order: Index = problem.loaded().weighted_y.argsort(kind="stable")
     return order[problem.root_weight[order] > 0.0] if problem.is_weighted else order
 
 
@@ -74,7 +74,7 @@ class RowsEngine(Engine):
         start = None
         if starts is not None and len(sets) == 1 and starts[0] is not self._last:
             start = starts[0].beta, starts[0].intercept
-        found = self._answer([self._mask(active) for active in sets], start)
+        found = self._answer(list(map(self._mask, sets)), start)
         points = self._points(found)
         self._last = points[found.lines[-1]]
         return [
@@ -106,14 +106,12 @@ class RowsEngine(Engine):
     def split_sets(self, n_splits: int) -> list[ActiveSet]:
         """Positive samples from a rank on."""
         order = ascending(self.problem)
-        n_fixed = order.size - self.problem.data.outcomes.n_positive
-        # Samples without weight have no rank. Without positive samples left out, sets are equal.
-        rank = np.full(self.problem.n_samples, -1)
-        rank[order] = np.arange(order.size)
-        firsts = [max(first, n_fixed) for first in split_ranks(order.size, n_splits)]
-        different = list(dict.fromkeys(firsts))
-        sets = dict(zip(different, map(Members, rank >= np.array(different)[:, None]), strict=True))
-        return [sets[first] for first in firsts]
+        n, n_fixed = order.size, order.size - self.problem.data.outcomes.n_positive
+        # From 1 on; samples that no set has are left at 0.
+        rank = np.zeros(self.problem.n_samples, dtype=np.intp)
+        rank[order[n_fixed:]] = np.arange(n_fixed + 1, n + 1)
+        left_out = np.array(split_ranks(n, n_splits))
+        return list(map(Members, rank > left_out[:, None]))
 
     def length(self, point: Point) -> float:
         """The norm of sqrt(w) u."""

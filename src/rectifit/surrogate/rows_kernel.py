@@ -13,9 +13,24 @@ from rectifit.surrogate.kernel import add_weighted, backward, dot, factor, forwa
 from rectifit.surrogate.records import PlacedRows
 from rectifit.tolerances import REGULAR_PIVOT_TOL, WHITENING_PIVOT
 
-__all__ = ["are_determined", "place_rows"]
+__all__ = ["are_determined", "place_rows", "scale_columns"]
 
-shared(coordinates.column_shrinkage, coordinates.column_ridge)
+shared(coordinates.column_unit, coordinates.column_shrinkage, coordinates.column_ridge)
+
+
+@compiled
+def scale_columns(At: Matrix, root_weight: Vector, largest: Vector, unit: Vector, Zt: Matrix) -> None:
+    """Zt <- the columns times root_weight, in units of their largest entries."""
+    q, n = At.shape
+    for j in range(q):
+        top = 0.0
+        for i in range(n):
+            Zt[j, i] = At[j, i] * root_weight[i]
+            top = max(top, abs(Zt[j, i]))
+        scale = coordinates.column_unit(top)
+        for i in range(n):
+            Zt[j, i] *= scale
+        largest[j], unit[j] = top, scale
 
 
 @compiled
@@ -26,7 +41,7 @@ def place_rows(y: Vector, unit: Vector, penalty: Vector, gram: Matrix, placed: P
     Z'Z + ridge is so far from singular that no whitening is needed.
     """
     placed = PlacedRows(*placed)
-    Z, Zt, diagonal, ridge = placed.Z, placed.Zt, placed.diagonal, placed.ridge
+    Z, Zt, T, diagonal, ridge = placed.Z, placed.Zt, placed.T, placed.diagonal, placed.ridge
     n, q = Z.shape
     L = np.empty((q, q))
     for j in range(q):
@@ -38,7 +53,8 @@ def place_rows(y: Vector, unit: Vector, penalty: Vector, gram: Matrix, placed: P
         for k in range(q):
             gram[j, k] *= shrink
             gram[k, j] *= shrink
-            ridge[j, k] = 0.0
+            T[j, k] = ridge[j, k] = 0.0
+        T[j, j] = diagonal[j]
         ridge[j, j] = coordinates.column_ridge(penalty[j], diagonal[j])
     for i in range(n):
         placed.norms[i] = math.sqrt(dot(Z[i], Z[i]))

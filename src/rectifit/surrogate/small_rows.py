@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from rectifit._typing import Vector
-from rectifit.coordinates import Coordinates, column_unit, whiten
+from rectifit.coordinates import Coordinates, whiten
 from rectifit.surrogate.records import PlacedRows
 from rectifit.surrogate.rows import WorkingRows
-from rectifit.surrogate.rows_kernel import are_determined, place_rows
+from rectifit.surrogate.rows_kernel import are_determined, place_rows, scale_columns
 
 __all__ = ["SmallRows"]
 
@@ -24,30 +24,30 @@ class SmallRows(WorkingRows):
     """
 
     def _arrange(self) -> None:
-        problem, p = self.problem, self.problem.n_features
-        n, q = problem.n_samples, problem.n_columns
+        n, p, q = self.data.n_samples, self.data.n_features, self.penalty.size
         self.At = np.empty((q, n))
         self.At[:p] = self.data.dense().T
         self.At[p:] = 1.0
-        columns = self.At if self.root_weight is None else self.At * self.root_weight
-        self.largest = np.abs(columns).max(axis=1)
-        unit = column_unit(self.largest)
+        self.largest, unit = np.empty(q), np.empty(q)
         placed = PlacedRows(
             np.empty((n, q)),
-            columns * unit[:, None],
+            np.empty((q, n)),
             np.empty(n),
+            np.empty((q, q)),
             np.empty(q),
             np.empty((q, q)),
             np.empty(q),
             np.empty(n),
         )
+        scale_columns(self.At, self.data.root_weight, self.largest, unit, placed.Zt)
         self.gram = placed.Zt @ placed.Zt.T
         is_regular = place_rows(self.y, unit, self.penalty, self.gram, tuple(placed))
-        diagonal = placed.diagonal
-        self.coordinates = Coordinates.from_diagonal(diagonal, unit, self.scale, problem.fit_intercept)
+        self.coordinates = Coordinates(
+            placed.T, placed.diagonal, unit, self.scale, self.problem.fit_intercept
+        )
         if is_regular:
             # The norms are a cached property that is known already.
-            self.Z, self.Zt, self.norms, _, self.ridge, self._fit, self.start = placed
+            self.Z, self.Zt, self.norms, _, _, self.ridge, self._fit, self.start = placed
         else:
             self._whiten()
 
@@ -57,7 +57,8 @@ class SmallRows(WorkingRows):
 
     def are_determined_by(self, u: Vector) -> bool:
         """Whether the rows with u > 0 determine the coefficients, far from singular."""
-        return self.n_directions == self.n_columns and bool(are_determined(self.Zt, np.ascontiguousarray(u)))
+        n_columns, n_directions = self.T.shape
+        return n_directions == n_columns and bool(are_determined(self.Zt, np.ascontiguousarray(u)))
 
     def _whiten(self) -> None:
         """The general case, in which T is no diagonal matrix."""

@@ -142,21 +142,22 @@ class SurrogateSolver:
             self._engine.restart(self.rows.coordinates.from_coefficients(*start))
         # Equal questions, as sorting asks them below the positive outcomes, have one answer. That about the
         # empty set is known, and stands at the end.
-        known, different, lines = {bytes(self.problem.n_samples): -1}, list[Mask](), list[int]()
-        for mask in masks:
-            line = known.setdefault(mask.tobytes(), len(different))
-            if line == len(different):
-                different.append(mask)
-            lines.append(line)
-        answers = self._engine.solve(np.array(different)) if different else None
-        return self._collect(lines, different, answers), answers
+        keys = [mask.tobytes() for mask in masks]
+        different = dict(zip(keys, masks, strict=True))
+        different.pop(bytes(self.problem.n_samples), None)
+        line = {key: e for e, key in enumerate(different)}
+        lines = [line.get(key, -1) for key in keys]
+        asked = list(different.values())
+        answers = self._engine.solve(np.array(asked)) if asked else None
+        return self._collect(lines, asked, answers), answers
 
     def _collect(
         self, lines: list[int], masks: Sequence[Mask], answers: Answers | None
     ) -> SurrogateSolutions:
-        found, p = SurrogateSolutions(lines, [], [], [], [], [], [], []), self.problem.n_features
-        if answers is not None:
-            values, bounds = answers.values.tolist(), answers.bounds.tolist()
+        if answers is None:
+            found = SurrogateSolutions(lines, [], [], [], [], [], [], [])
+        else:
+            p, values, bounds = self.problem.n_features, answers.values.tolist(), answers.bounds.tolist()
             for e, (value, bound) in enumerate(zip(values, bounds, strict=True)):
                 if not value - bound <= LOOSE_BOUND * value:
                     bounds[e] = max(bound, self._bound_without_solver(masks[e]))
