@@ -15,7 +15,7 @@ probe's, so that all splits of the sorting method together cost little more than
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block, ChosenRows, line_slices, merge_all
 from rectifit.data.workspace import Workspace
 from rectifit.surrogate.band import Near, find_bands, join_near
-from rectifit.surrogate.look import Limits, Masks, Seen, look
+from rectifit.surrogate.look import Limits, Look, Masks, Seen, look
 from rectifit.surrogate.piece_rows import read_piece
 from rectifit.surrogate.sides import BlockSides, Sides, sum_right
 
@@ -165,7 +165,7 @@ class _BlockRows:
         bases: Sequence[BlockSides | None],
     ) -> None:
         shape = len(probes), block.n_rows
-        self.masks = Masks(block.empty(shape, "bool"), block.empty(shape, "bool"), None)
+        self.masks = Masks(block.empty(shape, "bool"), block.empty(shape, "bool"))
         self._block, self._coordinates, self._probes, self._bases = block, coordinates, probes, bases
         self._limits = Limits(
             np.array([probe.width for probe in probes]),
@@ -210,9 +210,8 @@ class _BlockRows:
         first, scale = piece.start - self._block.start, self._coordinates.scale
         place = slice(first, first + piece.n_rows)
         rows, v = read_piece(self._coordinates, piece, space)
-        U, shape = rows.times(points), (len(known), piece.n_rows)
-        active, right, _ = self.masks
-        masks = Masks(active[:, place], right[:, place], space("near", shape, "bool"))
+        U = rows.times(points)
+        masks = Masks(*(lines[:, place] for lines in self.masks))
         given = [
             mask[place]
             if mask is not None
@@ -222,20 +221,20 @@ class _BlockRows:
             for probe, mask in zip(self._probes, known, strict=True)
         ]
         bases = [None if base is None else base.right[place] for base in self._bases]
-        seen: Seen = _find_look(piece)(piece, v, U, given, bases, self._limits, masks, space)
-        self._add_near(piece.xp, masks.near, U, seen.n_near, first)
+        seen, where, u = _find_look(piece)(piece, v, U, given, bases, self._limits, masks, space)
+        self._near.append((where % piece.n_rows + first, u, seen.n_near))
         return seen
 
-    def _add_near(self, xp: Any, near: Any, U: Any, counts: Any, first: int) -> None:
-        """Keep the numbers and the pre-activations of the near rows."""
-        where = xp.nonzero(xp.reshape(near, (-1,)))[0]
-        index, u = where % near.shape[1] + first, xp.take(xp.reshape(U, (-1,)), where)
-        self._near.append((index, u, counts))
 
-
-def _find_look(piece: Block) -> Any:
+def _find_look(piece: Block) -> Callable[..., Look]:
+    """The function that looks fastest at a piece."""
+    # Imported here: both load a compiler.
     if piece.has_triton:
-        from rectifit.surrogate.look_triton import look as look_on_device
+        from rectifit.surrogate import look_triton
 
-        return look_on_device
+        return look_triton.look
+    if piece.xp is np:
+        from rectifit.surrogate import look_compiled
+
+        return look_compiled.look
     return look
