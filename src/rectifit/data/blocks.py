@@ -86,6 +86,10 @@ class Layout:
         """Values of the rows where these stand."""
         return values
 
+    def pick(self, values: Any) -> Any:
+        """From where the rows stand, their values."""
+        return values
+
     def only_rows(self, values: Any) -> Any:
         """The same, with zeros where no row stands."""
         return values

@@ -180,6 +180,10 @@ class PaddedLayout(Layout):
         """Values of the rows where these stand."""
         return values[self._rows]
 
+    def pick(self, values: Any) -> Any:
+        """From where the rows stand, their values."""
+        return values[self._is_row]
+
     def only_rows(self, values: Any) -> Any:
         """The same, with zeros where no row stands."""
         return values * self._is_row[:, None]
