@@ -174,7 +174,7 @@ def out_of_core(n: int, p: int = 100) -> None:
         X, y = (np.load(folder / file, mmap_mode="r") for file in ("X.npy", "y.npy"))
         engine = PassEngine(Problem(ArrayData(X, y)))
         reader, sets = engine.reader, [active for active in engine.split_sets(10) if active != NONE]
-        starts = reader.model.first_starts(sets, reader.least_squares())
+        starts = reader.model.starts(sets, [None] * len(sets), reader.least_squares())
         probes = [
             Probe(start.gamma, active, 1e-5, 20_000) for start, active in zip(starts, sets, strict=True)
         ]

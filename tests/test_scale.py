@@ -53,7 +53,9 @@ def in_passes(X, y, w, seed):
 def solve_splits(engine):
     """The surrogates of ten splits, without the empty one, and where a `NearFar` ends."""
     reader, sets = engine.reader, [active for active in engine.split_sets(10) if active != NONE]
-    return sets, NearFar(reader).solve(sets, reader.model.first_starts(sets, reader.least_squares()))
+    return sets, NearFar(reader).solve(
+        sets, reader.model.starts(sets, [None] * len(sets), reader.least_squares())
+    )
 
 
 def split_masks(problem):
@@ -121,7 +123,7 @@ def test_bound_holds_at_every_turn(monkeypatch):
     monkeypatch.setattr(near_far, "MAX_TURNS", 1)
     X, y, *_ = make_relu(6000, 4, noise=0.5, design="gaussian", random_state=0)
     reader = PassReader(Problem(ArrayData(X, y)))
-    (start,) = reader.model.first_starts([ALL], reader.least_squares())
+    (start,) = reader.model.starts([ALL], [None], reader.least_squares())
     (one,) = NearFar(reader).solve([ALL], [start._replace(gamma=1.1 * start.gamma)])
     least = SurrogateSolver(Problem.from_data(X, y)).solve(y > 0)
     scale = reader.coordinates.scale**2
@@ -444,12 +446,12 @@ def test_unaligned_rows_are_copied_not_refused():
 def test_rows_are_not_brought_back_where_the_sample_says_they_are_too_many():
     X, y, *_ = make_relu(40_000, 3, noise=0.5, design="gaussian", random_state=0)
     reader = PassReader(Problem(ArrayData(X, y)))
-    (start,) = reader.model.first_starts([ALL], reader.least_squares())
+    (start,) = reader.model.starts([ALL], [None], reader.least_squares())
     few, many = (reader.model.target(ALL, start.gamma, reach, 0) for reach in (0.0, 1.0))
     assert few.cap > 0 == many.cap
     assert many.width == 2.0
     for target in (few, many):
-        n_near = int(reader.sweep([Probe(start.gamma, ALL, *target)]).n_near[0])
+        n_near = int(reader.sweep([Probe(start.gamma, ALL, target.width, target.cap)]).n_near[0])
         assert (n_near > few.cap) == (target is many)
 
 

@@ -169,12 +169,11 @@ class PassEngine(Engine):
         return self
 
     def _starts(self, sets: list[ActiveSet], starts: Sequence[Point] | None) -> list[SurrogateStart]:
-        """From minima found before, or from the sample."""
-        model, otherwise = self.reader.model, self.reader.least_squares()
-        bases = [point.found for point in starts or () if isinstance(point, PassPoint) and point.found]
-        if starts is not None and len(bases) == len(starts):
-            return model.next_starts(sets, bases)
-        return model.first_starts(sets, otherwise)
+        """From minima found before, where they are, and otherwise from the sample."""
+        bases: list[Found | None] = [None] * len(sets)
+        if starts is not None:
+            bases = [point.found if isinstance(point, PassPoint) else None for point in starts]
+        return self.reader.model.starts(sets, bases, self.reader.least_squares())
 
     def _iterate(self, point: Point) -> Iterate:
         """What a pass has seen of a point."""

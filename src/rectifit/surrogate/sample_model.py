@@ -87,25 +87,32 @@ class SampleModel:
         self._solvers: dict[int, SurrogateSolver] = {}
         self._n_solvers = 1 if is_small(*self._Z.shape) else MAX_SOLVERS
 
-    def first_starts(self, sets: Sequence[ActiveSet], otherwise: Vector) -> list[SurrogateStart]:
-        """Where the surrogates of the sample have their minima."""
-        q, m = self.coordinates.n_directions, self._v.size
-        if self._problem is None:
-            return [SurrogateStart(otherwise, self._length(otherwise)) for _ in sets]
-        starts = []
-        for active, gamma in zip(sets, self._minimise(sets), strict=True):
-            kink = pieces.kinks(self._v, self._mark(active))
-            residual = float(pieces.value(self._Z @ gamma, self._v, kink).mean())
-            whole = m >= self.n_samples
-            starts.append(SurrogateStart(gamma, 0.0 if whole else math.sqrt(residual * q / m)))
-        return starts
+    def starts(
+        self, sets: Sequence[ActiveSet], bases: Sequence[Found | None], otherwise: Vector
+    ) -> list[SurrogateStart]:
+        """Where to begin with surrogates.
 
-    def next_starts(self, sets: Sequence[ActiveSet], bases: Sequence[Found]) -> list[SurrogateStart]:
-        """From minima found before: moved as the minimum of the sample moves."""
+        From minima found before, where they are given, each moved as the minimum of the sample moves; else
+        where the surrogates of the sample have their minima, or, without these, at `otherwise`.
+        """
         if self._problem is None:
-            return [self._stay(base) for base in bases]
-        before, after = self._minimise([base.at.active for base in bases]), self._minimise(sets)
-        return [self._move(base, new - old) for base, new, old in zip(bases, after, before, strict=True)]
+            first = SurrogateStart(otherwise, self._length(otherwise))
+            return [first if base is None else self._stay(base) for base in bases]
+        before = self._minimise([base.at.active for base in bases if base is not None])
+        after, shifted = self._minimise(sets), iter(before)
+        return [
+            self._begin(active, new) if base is None else self._move(base, new - next(shifted))
+            for active, base, new in zip(sets, bases, after, strict=True)
+        ]
+
+    def _begin(self, active: ActiveSet, gamma: Vector) -> SurrogateStart:
+        """At the minimum of the sample."""
+        q, m = self.coordinates.n_directions, self._v.size
+        if m >= self.n_samples:
+            return SurrogateStart(gamma)
+        kink = pieces.kinks(self._v, self._mark(active))
+        residual = float(pieces.value(self._Z @ gamma, self._v, kink).mean())
+        return SurrogateStart(gamma, math.sqrt(residual * q / m))
 
     def _stay(self, base: Found) -> SurrogateStart:
         """At the minimum itself, with what is known there."""
