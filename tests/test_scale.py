@@ -478,7 +478,7 @@ def test_rows_are_not_brought_back_where_the_sample_says_they_are_too_many():
     assert few.cap > 0 == many.cap
     assert many.width == 2.0
     for target in (few, many):
-        n_near = int(reader.sweep([Probe(start.gamma, ALL, *target)]).n_near[0])
+        n_near = int(reader.sweep([Probe(start.gamma, ALL, target.width, target.cap)]).n_near[0])
         assert (n_near > few.cap) == (target is many)
 
 

@@ -50,6 +50,7 @@ SOURCES = (
     "numba_internals.py",
     "pieces.py",
     "surrogate/kernel.py",
+    "surrogate/look_kernel.py",
     "surrogate/records.py",
     "surrogate/rows_kernel.py",
     "tolerances.py",

@@ -92,6 +92,10 @@ class Layout:
         """Values of the rows where these stand."""
         return values
 
+    def pick(self, values: Any) -> Any:
+        """From where the rows stand, their values."""
+        return values
+
     def only_rows(self, values: Any) -> Any:
         """The same, with zeros where no row stands."""
         return values
@@ -235,6 +239,20 @@ class Block:
     def take(self, array: Any, index: Any, out: Any) -> Any:
         """array[index], written to existing memory."""
         return np.take(array, index, axis=0, out=out, mode="clip")
+
+    def times(self, rows: Any, factors: Any, space: Workspace) -> Any:
+        """Products of all rows with some factors, one line per factor; equal factors are multiplied once."""
+        known: dict[bytes, int] = {}
+        places = [known.setdefault(factor.tobytes(), len(known)) for factor in factors]
+        firsts = [places.index(place) for place in range(len(known))]
+        m = int(rows.shape[0])
+        # The long side first: BLAS takes half the time, and to transpose what it finds takes little of that.
+        right = np.ascontiguousarray(factors[firsts].T)
+        found = np.matmul(rows, right, out=space("products", (m, len(firsts))))
+        lines = space("times", (len(places), m))
+        for line, place in zip(lines, places, strict=True):
+            line[...] = found[:, place]
+        return lines
 
     def product(self, left: Any, right: Any) -> Any:
         """left'right, a sum over rows."""

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from rectifit.checks import check_array, check_length, check_tensor, import_torch, is_tensor, to_numpy
 from rectifit.data.base import Data
 from rectifit.data.blocks import PIECE_NUMBERS, Block, Layout, S, merge_all
+from rectifit.data.workspace import Workspace
 
 __all__ = ["TensorBlock", "TensorData"]
 
@@ -101,6 +102,11 @@ class TensorBlock(Block):
         """array[index] in memory that is there."""
         return self.xp.index_select(array, 0, index, out=out)
 
+    def times(self, rows: Any, factors: Any, space: Workspace) -> Any:
+        """Products of all rows with some factors, one line per factor."""
+        out = space("times", (int(factors.shape[0]), int(rows.shape[0])))
+        return self.xp.matmul(factors, rows.T, out=out)
+
     def product(self, left: Any, right: Any) -> Any:
         """left'right as the sum of the products of many parts."""
         m = right.shape[0]
@@ -175,6 +181,10 @@ class PaddedLayout(Layout):
     def arrange(self, values: Any) -> Any:
         """Values of the rows where these stand."""
         return values[self._rows]
+
+    def pick(self, values: Any) -> Any:
+        """From where the rows stand, their values."""
+        return values[self._is_row]
 
     def only_rows(self, values: Any) -> Any:
         """The same, with zeros where no row stands."""

@@ -103,7 +103,7 @@ class Auto:
         better_share = SMALL_BETTER_SHARE if is_exhaustive else BETTER_SHARE
         known = Known(search, self.max_iter, self.tol, better_share)
         n_splits = search.problem.n_samples if is_exhaustive else self.n_splits
-        points = sorted(solve_splits(search, n_splits, follow=True), key=lambda point: point.objective)
+        points = sorted(solve_splits(search, n_splits), key=lambda point: point.objective)
         starts = Starts(search, points[: effort.n_sorted], effort)
         if effort.is_screened and engine.sample is not None:
             self._follow_screened(search, known, points[0], starts)
@@ -142,7 +142,8 @@ class Auto:
         """Follow the best split, and with it the starts that a sample of the rows does not rule out."""
         sample = search.engine.sample
         assert sample is not None
-        wide, _ = starts.choose(starts.n_left, known.elite)
+        chosen, _ = starts.choose(starts.n_left, known.elite)
+        wide = [(start.beta, start.intercept) if isinstance(start, Point) else start for start in chosen]
         kept = screen(sample, wide, max_iter=self.max_iter, tol=self.tol, is_over=search.clock.is_over)
         search.check()
         points = [best, *(search.engine.evaluate(kept) if kept else [])]
@@ -241,11 +242,13 @@ class Starts:
     def take(self, count: int, elite: Sequence[Point]) -> tuple[list[Point], list[bool]]:
         """The next few, with their objectives, and whether each is wide."""
         chosen, is_wide = self.choose(count, elite)
-        return self._engine.evaluate(chosen), is_wide
+        new = [start for start in chosen if not isinstance(start, Point)]
+        evaluated = iter(self._engine.evaluate(new) if new else ())
+        return [start if isinstance(start, Point) else next(evaluated) for start in chosen], is_wide
 
-    def choose(self, count: int, elite: Sequence[Point]) -> tuple[list[Coefficients], list[bool]]:
+    def choose(self, count: int, elite: Sequence[Point]) -> tuple[list[Point | Coefficients], list[bool]]:
         """The next few, and whether each is wide: not close to the best solutions."""
-        chosen, is_wide = list[Coefficients](), list[bool]()
+        chosen, is_wide = list[Point | Coefficients](), list[bool]()
         for _ in range(min(count, self.n_left)):
             has_wide = self._n_others > 0 or bool(self._sorted)
             if elite and self._n_close > 0 and not (has_wide and self.n_taken % 2 == 0):
@@ -258,12 +261,11 @@ class Starts:
             self.n_taken += 1
         return chosen, is_wide
 
-    def _take_wide(self) -> Coefficients:
+    def _take_wide(self) -> Point | Coefficients:
         """One of sorting's solutions, or every other time least squares at first, then a random direction."""
         self._n_wide += 1
         if self._sorted and (self._n_wide % 2 == 1 or self._n_others == 0):
-            point = self._sorted.popleft()
-            return point.beta, point.intercept
+            return self._sorted.popleft()
         self._n_others -= 1
         if self._n_wide == 2:
             return self._engine.least_squares()
@@ -288,6 +290,9 @@ class Known:
         if self._search.engine.has_rows:
             # Each minimisation begins where the one before it ended, and sets of a size have much in common.
             order.sort(key=lambda e: size_of(sets[e]))
+        else:
+            # Passes make use of what neighbours have in common: good points lie closer together than others.
+            order.sort(key=lambda e: starts[e].objective)
         is_better, paths = self._follow([sets[e] for e in order], [starts[e] for e in order])
         for e, number in zip(order, paths.numbers, strict=True):
             (self._wide if is_wide[e] else self._close).append(number)

@@ -17,13 +17,13 @@ from rectifit.methods.search import Search
 __all__ = ["Sorting", "solve_splits"]
 
 
-def solve_splits(search: Search, n_splits: int, follow: bool = False) -> list[Point]:
+def solve_splits(search: Search, n_splits: int) -> list[Point]:
     """Minimise all surrogates, a few at a time, and return their minimisers."""
     sets, points = search.engine.split_sets(n_splits), list[Point]()
     size = search.engine.batch
     for first in range(0, len(sets), size):
         search.check()
-        minima = search.engine.minimise(sets[first : first + size], follow=follow)
+        minima = search.engine.minimise(sets[first : first + size])
         search.take(minima)
         points += [minimum.point for minimum in minima]
         search.report(len(points), len(sets))

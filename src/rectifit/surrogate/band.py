@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from rectifit import pieces
-from rectifit._typing import Matrix, Vector
+from rectifit._typing import Mask, Matrix, Vector
 from rectifit.coordinates import Coordinates
-from rectifit.data.blocks import Block, ChosenRows, line_slices
+from rectifit.data.blocks import Block, ChosenRows, Layout, line_slices
 from rectifit.data.sampling import uniform_keys
 from rectifit.data.workspace import Workspace
-from rectifit.surrogate.piece_rows import Part, by_lines
+from rectifit.surrogate.piece_rows import PieceRows, by_lines
 
-__all__ = ["Bands", "Near", "find_bands", "join_near"]
+__all__ = ["Bands", "Near", "NearSums", "find_bands", "join_near", "sum_near"]
 
 
 # Near rows per direction that are summed up, about, where there are more.
@@ -38,6 +38,13 @@ class Near(NamedTuple):
     v: Vector
     u: Vector
 
+    def right_moments(self) -> Matrix:
+        """[Z, v]'[Z, v] over those on the right of their kinks."""
+        on = self.u > pieces.inactive_kink(self.v)
+        C = np.column_stack([self.Z[on], self.v[on]])
+        found: Matrix = C.T @ C
+        return found
+
 
 def join_near(parts: tuple[Near, ...]) -> Near:
     """Near rows of several blocks as one."""
@@ -46,21 +53,38 @@ def join_near(parts: tuple[Near, ...]) -> Near:
     return Near(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-class Bands(NamedTuple):
-    """The near rows of a block, one line per probe.
+class NearSums(NamedTuple):
+    """Sums over near rows, one line per probe.
 
     Attributes
     ----------
     moments : [Z, v]'[Z, v] over those on the right of their kinks
-    slopes, grams, gaps : half of slope and curvature, and the sum of the Fenchel gaps, all smoothed
-    n_near, near : number of rows, and the rows, or None where there are more than the cap
-    n_skipped : how many of the rows others stand for in the sums
+    slopes, grams, gaps : half of slope and curvature, and the sum of the Fenchel gaps, all smoothed; zeros
+        where the band is as wide as can be: then no row is far, and nothing is smoothed
     """
 
     moments: npt.NDArray[np.float64]
     slopes: Matrix
     grams: npt.NDArray[np.float64]
     gaps: Vector
+
+    def add(self, other: NearSums) -> NearSums:
+        """The sums over both."""
+        both: list[Any] = [a + b for a, b in zip(self, other, strict=True)]
+        return NearSums(*both)
+
+
+class Bands(NamedTuple):
+    """The near rows of a block, one line per probe.
+
+    Attributes
+    ----------
+    sums : over those that are not brought back
+    n_near, near : number of rows, and the rows, or None where there are more than the cap
+    n_skipped : how many of the rows others stand for in the sums
+    """
+
+    sums: NearSums
     n_near: Vector
     near: tuple[tuple[Near, ...] | None, ...]
     n_skipped: Vector
@@ -72,66 +96,103 @@ def find_bands(
     limits: Sequence[tuple[float, int, bool]],
     chosen: ChosenRows,
     u: Any,
-    is_whole: bool,
+    n_samples: int,
     space: Workspace,
 ) -> Bands:
-    """Sum up near rows, and bring back those of the lines that have few.
+    """Bring back the near rows of the lines that have few, and sum up those of all others.
 
     Parameters
     ----------
     limits : width and cap of every line, and whether a part of very many rows will do
     chosen, u : the near rows, and their pre-activations
-    is_whole : whether the block is all there is: rows that are brought back are not smoothed then
+    n_samples : rows of all blocks
     """
-    widths = np.array([width for width, _, _ in limits])
-    q, is_finite = coordinates.n_directions, np.isfinite(widths)
+    widths, caps, is_rough = (np.array(column) for column in zip(*limits, strict=True))
     chosen, u = _drop_zero_rows(coordinates, block, chosen, u, space)
-    near: list[tuple[Near, ...] | None] = [
-        () if n <= cap else None for n, (_, cap, _) in zip(chosen.counts, limits, strict=True)
-    ]
-    # Where the band is as wide as can be, no row is far, and nothing is smoothed.
-    smoothed_lines = is_finite & ~np.array([is_whole and part is not None for part in near])
-    width_of = block.to_float64(np.where(is_finite, widths, 1.0))
-    half = block.to_float64(0.5 * smoothed_lines)
     n_near = chosen.counts
-    chosen, u = _thin_out(
-        block,
-        chosen,
-        u,
-        SUMMED_FACTOR * q,
-        [is_rough and part is None for part, (_, _, is_rough) in zip(near, limits, strict=True)],
-    )
-    stands_for = block.to_float64(n_near / np.maximum(chosen.counts, 1))
-    sums = block.zeros((len(limits), 2, q + 4, q + 4))
-    for part in by_lines(coordinates, block, chosen, space):
-        v, u_part, line = part.v, part.layout.arrange(u[part.place]), part.layout.lines
-        kink, number = pieces.inactive_kink(v), stands_for[line] * part.layout.is_row
-        weights, more = (number * (u_part > kink))[:, None], list[Any]()
-        if smoothed_lines.any():
-            h = width_of[line]
-            curvature = pieces.smoothed_curvature(v, h)
-            weights = block.xp.concat([weights, (number * half[line] * curvature)[:, None]], axis=1)
-            # The smoothed slope is its curvature times the distance from where it begins.
-            inside, gap = u_part - kink + h, pieces.smoothed_gap(u_part, v, kink, h)
-            more = [inside, block.xp.ones_like(v), 2.0 * gap / curvature]
-        moments = part.rows.line_moments(part.layout, weights, *more)
-        sums[:, : moments.shape[1], : moments.shape[2], : moments.shape[2]] += moments
-        _bring(block, near, part, u_part)
-    total = block.to_numpy(sums)
-    smoothed = total[:, 1]
+    is_brought = n_near <= caps
+    near = _bring(coordinates, block, *_of_lines(block, chosen, u, is_brought), is_brought, space)
+    chosen, u = _of_lines(block, chosen, u, ~is_brought)
+    n_summed = chosen.counts
+    n_kept = SUMMED_FACTOR * coordinates.n_directions * block.n_rows / n_samples
+    chosen, u = _thin_out(block, chosen, u, n_kept, is_rough)
+    stands_for = n_summed / np.maximum(chosen.counts, 1)
     return Bands(
+        sums=_sum_lines(coordinates, block, widths, chosen, u, stands_for, space),
+        n_near=n_near.astype(np.float64),
+        near=near,
+        n_skipped=(n_summed - chosen.counts).astype(np.float64),
+    )
+
+
+def sum_near(near: Near, width: float) -> NearSums:
+    """The sums over rows that have been brought back, in one line."""
+    block = Block(None, near.v, None, 0)
+    rows = PieceRows(block, block.workspace(), near.Z, near.v[:, None], np.ones(near.Z.shape[1]))
+    total = np.zeros((1, 2, near.Z.shape[1] + 4, near.Z.shape[1] + 4))
+    _add_part(total, rows, Layout(np.array([near.v.size])), near.v, near.u, 1.0, np.array([width]))
+    return _split(total)
+
+
+def _sum_lines(
+    coordinates: Coordinates,
+    block: Block,
+    widths: Vector,
+    chosen: ChosenRows,
+    u: Any,
+    stands_for: Vector,
+    space: Workspace,
+) -> NearSums:
+    """The sums over near rows, each of which stands for so many."""
+    q, number_of = coordinates.n_directions, block.to_float64(stands_for)
+    total = block.zeros((widths.size, 2, q + 4, q + 4))
+    for part in by_lines(coordinates, block, chosen, space):
+        number = number_of[part.layout.lines] * part.layout.is_row
+        _add_part(total, part.rows, part.layout, part.v, part.layout.arrange(u[part.place]), number, widths)
+    return _split(block.to_numpy(total))
+
+
+def _add_part(
+    total: Any, rows: PieceRows, layout: Layout, v: Any, u: Any, number: Any, widths: Vector
+) -> None:
+    """Add the moments of some rows, and those with their kinks smoothed."""
+    block, is_finite = rows.piece, np.isfinite(widths)
+    kink = pieces.inactive_kink(v)
+    weights, more = (number * (u > kink))[:, None], list[Any]()
+    if is_finite.any():
+        h = block.to_float64(np.where(is_finite, widths, 1.0))[layout.lines]
+        half = block.to_float64(0.5 * is_finite)[layout.lines]
+        curvature = pieces.smoothed_curvature(v, h)
+        weights = block.xp.concat([weights, (number * half * curvature)[:, None]], axis=1)
+        # The smoothed slope is its curvature times the distance from where it begins.
+        inside, gap = u - kink + h, pieces.smoothed_gap(u, v, kink, h)
+        more = [inside, block.xp.ones_like(v), 2.0 * gap / curvature]
+    moments = rows.line_moments(layout, weights, *more)
+    total[:, : moments.shape[1], : moments.shape[2], : moments.shape[2]] += moments
+
+
+def _split(total: npt.NDArray[np.float64]) -> NearSums:
+    """What the moments of the columns [Z, v, inside, 1, gap] say."""
+    q, smoothed = total.shape[-1] - 4, total[:, 1]
+    return NearSums(
         moments=total[:, 0, : q + 1, : q + 1],
         slopes=smoothed[:, :q, q + 1],
         grams=smoothed[:, :q, :q],
         gaps=smoothed[:, q + 2, q + 3],
-        n_near=n_near.astype(np.float64),
-        near=tuple(near),
-        n_skipped=(n_near - chosen.counts).astype(np.float64),
     )
 
 
+def _of_lines(block: Block, chosen: ChosenRows, u: Any, wanted: Mask) -> tuple[ChosenRows, Any]:
+    """The rows of some lines."""
+    if wanted.all():
+        return chosen, u
+    places = [place for place, keep in zip(line_slices(chosen.counts), wanted, strict=True) if keep]
+    index, u = (block.xp.concat([a[:0], *(a[place] for place in places)]) for a in (chosen.index, u))
+    return ChosenRows(index, chosen.counts * wanted), u
+
+
 def _thin_out(
-    block: Block, chosen: ChosenRows, u: Any, n_kept: int, may_skip: Sequence[bool]
+    block: Block, chosen: ChosenRows, u: Any, n_kept: float, may_skip: Mask
 ) -> tuple[ChosenRows, Any]:
     """About so many rows of every line that has many more and is not brought back."""
     shares = np.where(may_skip, n_kept / np.maximum(chosen.counts, 1), 1.0)
@@ -163,16 +224,17 @@ def _drop_zero_rows(
     return chosen.only(block, kept), u[kept]
 
 
-def _bring(block: Block, near: list[tuple[Near, ...] | None], part: Part, u: Any) -> None:
-    """Add the rows of the lines that are brought back."""
-    wanted = np.array([line is not None for line in near])
-    counts = part.layout.counts * wanted
-    if not counts.any():
-        return
-    # All at once: every transfer from a device takes its time.
-    is_wanted = block.to_float64(1.0 * wanted)[part.layout.lines] * part.layout.is_row > 0.0
-    chosen = block.xp.nonzero(is_wanted)[0]
-    Z, v, u = (block.to_numpy(a[chosen]) for a in (part.rows.dense(), part.v, u))
-    for line, rows in enumerate(line_slices(counts)):
-        if counts[line] > 0:
-            near[line] = (near[line] or ()) + (Near(Z[rows], v[rows], u[rows]),)
+def _bring(
+    coordinates: Coordinates, block: Block, chosen: ChosenRows, u: Any, is_brought: Mask, space: Workspace
+) -> tuple[tuple[Near, ...] | None, ...]:
+    """The rows of the lines that are brought back; None for the others."""
+    found: list[list[Near]] = [[] for _ in is_brought]
+    for part in by_lines(coordinates, block, chosen, space):
+        # All at once: every transfer from a device takes its time.
+        Z, v = (block.to_numpy(part.layout.pick(a)) for a in (part.rows.dense(), part.v))
+        # The memory of the outcomes is used again.
+        v, u_part = v.copy(), block.to_numpy(u[part.place])
+        for line, rows in zip(found, line_slices(part.layout.counts), strict=True):
+            if rows.stop > rows.start:
+                line.append(Near(Z[rows], v[rows], u_part[rows]))
+    return tuple(tuple(line) if keep else None for line, keep in zip(found, is_brought, strict=True))

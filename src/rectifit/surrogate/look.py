@@ -1,8 +1,9 @@
 """One look at rows, for many surrogates: on which side of its kink each row is, and how near to it.
 
 A look reads the pre-activations U of all rows, one line per surrogate, and leaves masks and sums. It is
-written twice: here with the array functions that all libraries have, and in `rectifit.surrogate.look_triton`
-as one kernel, where Triton is there to compile it for an accelerator.
+written here with the array functions that all libraries have. `rectifit.surrogate.look_compiled` is the same
+on NumPy arrays, and `rectifit.surrogate.look_triton` on an accelerator for which Triton compiles: both read
+every pre-activation once, where array functions read it fifteen times.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from rectifit.data.blocks import Block
 from rectifit.data.sampling import hash_rows
 from rectifit.data.workspace import Workspace
 
-__all__ = ["Limits", "Masks", "Seen", "look"]
+__all__ = ["Limits", "Look", "Masks", "Seen", "look", "near_rows"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -40,11 +41,10 @@ class Limits(NamedTuple):
 
 
 class Masks(NamedTuple):
-    """Masks over the rows, one line per surrogate: active, right of the kink, and near it."""
+    """Masks over the rows, one line per surrogate: active, and right of the kink."""
 
     active: Any
     right: Any
-    near: Any
 
 
 class Seen(NamedTuple):
@@ -72,6 +72,20 @@ class Seen(NamedTuple):
         return Seen(*both)
 
 
+class Look(NamedTuple):
+    """What has been seen, and the near rows, line after line.
+
+    Attributes
+    ----------
+    where : numbers of the near rows; the rows of a line follow those of the line before
+    u : their pre-activations
+    """
+
+    seen: Seen
+    where: Any
+    u: Any
+
+
 def look(
     piece: Block,
     v: Any,
@@ -81,7 +95,7 @@ def look(
     limits: Limits,
     masks: Masks,
     space: Workspace,
-) -> Seen:
+) -> Look:
     """Look at a piece of the data, and fill in the masks.
 
     Parameters
@@ -92,7 +106,7 @@ def look(
     bases : rows on the right in a former look, or None
     """
     xp, k, positive = piece.xp, len(given), v > 0.0
-    points, (active, right, near) = iter(U[k:]), masks
+    points, (active, right), near = iter(U[k:]), masks, space("near", (k, int(v.shape[0])), "bool")
     for line, mask in enumerate(given):
         active[line] = (next(points) > limits.threshold[line]) & positive if mask is None else mask
     U = U[:k]
@@ -119,7 +133,14 @@ def look(
     for line, base in enumerate(bases):
         if base is not None:
             (n_base[line],) = piece.count((right[line] ^ base)[None])
-    return Seen(values, objectives, fingerprints, piece.count(near), piece.count(right), n_next, n_base)
+    seen = Seen(values, objectives, fingerprints, piece.count(near), piece.count(right), n_next, n_base)
+    return Look(seen, *near_rows(piece, near, U))
+
+
+def near_rows(piece: Block, near: Any, U: Any) -> tuple[Any, Any]:
+    """Numbers and pre-activations of near rows, from their masks."""
+    where = piece.xp.nonzero(piece.xp.reshape(near, (-1,)))[0]
+    return where, piece.xp.take(piece.xp.reshape(U, (-1,)), where)
 
 
 def _squares(piece: Block, U: Any, on: Any, v: Any, out: Any) -> Vector:

@@ -16,7 +16,7 @@ import triton.language as tl
 
 from rectifit.data.blocks import Block
 from rectifit.data.workspace import Workspace
-from rectifit.surrogate.look import Limits, Masks, Seen
+from rectifit.surrogate.look import Limits, Look, Masks, Seen, near_rows
 
 __all__ = ["look"]
 
@@ -92,8 +92,8 @@ def look(
     bases: Sequence[Any],
     limits: Limits,
     masks: Masks,
-    space: Workspace,  # noqa: ARG001 - nothing is kept
-) -> Seen:
+    space: Workspace,
+) -> Look:
     """The same as `rectifit.surrogate.look.look`."""
     import torch
 
@@ -108,6 +108,7 @@ def look(
     parameters = np.concatenate([np.stack(limits).view(np.int64), asked])
     on_device = torch.from_numpy(parameters).to(v.device)
     n_programs = triton.cdiv(n, ROWS)
+    near = space("near", (k, n), "bool")
     sums = torch.empty((2, k, n_programs), dtype=torch.float64, device=v.device)
     counts = torch.zeros((6, k, n_programs), dtype=torch.int64, device=v.device)
     _look[(n_programs,)](
@@ -115,7 +116,7 @@ def look(
         v,
         on_device[:3].view(torch.float64),
         on_device[3:],
-        *(mask.view(torch.int8) for mask in masks),
+        *(mask.view(torch.int8) for mask in (*masks, near)),
         sums,
         counts,
         n,
@@ -126,4 +127,5 @@ def look(
     found = torch.cat([sums.sum(2).view(torch.int64), counts.sum(2)]).cpu().numpy()
     values, objectives = found[:2].view(np.float64)
     fingerprints = found[2:4].T * np.isfinite(limits.zero)[:, None]
-    return Seen(values, objectives, fingerprints, *found[4:])
+    seen = Seen(values, objectives, fingerprints, *found[4:])
+    return Look(seen, *near_rows(piece, near, U))

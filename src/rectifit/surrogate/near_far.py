@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
-from rectifit.active import ALL, ActiveSet
+from rectifit.active import ActiveSet
 from rectifit.bounds import allowance
 from rectifit.coordinates import Coordinates
 from rectifit.parallel import workers
@@ -224,11 +224,6 @@ class NearFar:
             part = slice(e, e + self.batch)
             found += self._solve(sets[part], starts[part], following, on_look)
         return found
-
-    def look_at(self, gammas: Sequence[Vector]) -> list[Iterate]:
-        """Points as if they had been found, by one look without near rows."""
-        questions = [Question(ALL, gamma, None, zero=self.zero_of(gamma)) for gamma in gammas]
-        return [view.at for view in self.reader.look(questions)]
 
     def zero_of(self, gamma: Vector) -> float:
         """Up to this size u at a point counts as 0."""

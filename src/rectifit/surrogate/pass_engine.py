@@ -115,7 +115,8 @@ class PassEngine(Engine):
         """The true objectives of some coefficients, by one pass."""
         gammas = [self.reader.coordinates.from_coefficients(*point) for point in points]
         with limit_threads("blas"):
-            return [self._point(at) for at in self._engine.look_at(gammas)]
+            zeros = [self._engine.zero_of(gamma) for gamma in gammas]
+            return [self._point(at) for at in self.reader.evaluate(gammas, zeros)]
 
     def active_at(self, points: Sequence[Point]) -> list[ActiveSet]:
         """The signs of the points."""

@@ -10,17 +10,19 @@ from typing import Any
 import numpy as np
 
 from rectifit._typing import Vector
+from rectifit.active import ALL
 from rectifit.bounds import solve_gram
 from rectifit.coordinates import find_coordinates
 from rectifit.data.blocks import Block, S
 from rectifit.data.memory import MemoryData
 from rectifit.data.problem import Problem
+from rectifit.surrogate.look import Seen
 from rectifit.surrogate.model import BandSums, Iterate, ModelStep, View
 from rectifit.surrogate.near_far import Question
 from rectifit.surrogate.sample_model import BandTarget, SampleModel
 from rectifit.surrogate.sides import Sides
 from rectifit.surrogate.survey import GramTask, SurveyTask
-from rectifit.surrogate.sweep import PassResult, Probe, SweepTask
+from rectifit.surrogate.sweep import GlanceTask, PassResult, Probe, SweepTask
 
 __all__ = ["PassReader"]
 
@@ -161,6 +163,12 @@ class PassReader:
             for e, (probe, far) in enumerate(zip(probes, found.far(), strict=True))
         ]
 
+    def evaluate(self, gammas: Sequence[Vector], zeros: Sequence[float]) -> list[Iterate]:
+        """Points as if they had been found, by one pass that sums up no moments."""
+        probes = [Probe(gamma, ALL, -1.0, zero=zero) for gamma, zero in zip(gammas, zeros, strict=True)]
+        seen = self.reduce(GlanceTask(self.coordinates, tuple(probes)))
+        return [self._iterate(probe, seen, e) for e, probe in enumerate(probes)]
+
     def _base(self, question: Question) -> Sides | None:
         """What the last look at the surrogate has left, or one at a surrogate close to it."""
         view = question.last[0] if question.last is not None else question.beside
@@ -183,25 +191,28 @@ class PassReader:
         """One pass."""
         return self.reduce(SweepTask(self.coordinates, self.n_samples, tuple(probes)))
 
-    def _view(self, probe: Probe, found: PassResult, far: Any, line: int) -> View:
-        gamma, gram = probe.gamma, far[:-1, :-1] + self.ridge
-        penalty = float(self.penalty @ np.square(self.coordinates.T @ gamma))
+    def _iterate(self, probe: Probe, found: PassResult | Seen, line: int) -> Iterate:
+        penalty = float(self.penalty @ np.square(self.coordinates.T @ probe.gamma))
         both = (int(found.fingerprints[line, 0]), int(found.fingerprints[line, 1]))
-        at = Iterate(
+        return Iterate(
             probe.active,
-            gamma,
+            probe.gamma,
             value=float(found.values[line]) + penalty,
             objective=float(found.objectives[line]) + penalty,
             fingerprints=None if probe.zero is None else both,
         )
+
+    def _view(self, probe: Probe, found: PassResult, far: Any, line: int) -> View:
+        gamma, gram = probe.gamma, far[:-1, :-1] + self.ridge
         band = BandSums(
-            2.0 * found.band_slopes[line],
-            found.band_grams[line],
-            float(found.band_gaps[line]),
+            2.0 * found.band.slopes[line],
+            found.band.grams[line],
+            float(found.band.gaps[line]),
             not found.n_skipped[line],
         )
         near = found.near_rows(line, gamma.size)
         slope = 2.0 * (gram @ gamma - far[:-1, -1])
         margin = probe.width / self.reach if self.reach > 0.0 else np.inf
         right_gram = found.moments[line][:-1, :-1] + self.ridge
+        at = self._iterate(probe, found, line)
         return PassView(at, slope, gram, margin, probe.width, near, right_gram, None, band, probe.sides)

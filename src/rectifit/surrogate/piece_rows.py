@@ -37,10 +37,9 @@ class PieceRows(NamedTuple):
 
     def times(self, gammas: Matrix) -> Any:
         """Pre-activations of all rows, one line per point."""
-        m, p = self.matrix.shape
+        p = self.matrix.shape[1]
         factors = self.piece.to_float64(gammas * self.unit)
-        out = self.space("times", (len(gammas), m))
-        U = self.piece.xp.matmul(factors[:, :p], self.matrix.T, out=out)
+        U = self.piece.times(self.matrix, factors[:, :p], self.space)
         if p < self.unit.size:
             # Without weights the column is all ones.
             U += factors[:, p:] * (self.edge[:1, 0] if self.piece.w is None else self.edge[:, 0])

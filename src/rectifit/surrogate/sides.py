@@ -148,7 +148,7 @@ def _renew(
     ]
     if lost:
         lines = [xp.stack([getattr(found[e], name) for e in lost]) for name in ("active", "right")]
-        masks = Masks(lines[0], lines[1], None)
+        masks = Masks(*lines)
         anew = [_Plan(found[e].n_right, 0, found[e].n_right) for e in lost]
         for e, sides in zip(lost, _sum(coordinates, block, masks, anew, space), strict=True):
             found[e] = sides

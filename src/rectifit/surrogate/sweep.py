@@ -15,7 +15,7 @@ probe's, so that all splits of the sorting method together cost little more than
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -27,12 +27,12 @@ from rectifit.active import ActiveSet, Sign
 from rectifit.coordinates import Coordinates
 from rectifit.data.blocks import Block, ChosenRows, line_slices, merge_all
 from rectifit.data.workspace import Workspace
-from rectifit.surrogate.band import Near, find_bands, join_near
-from rectifit.surrogate.look import Limits, Masks, Seen, look
+from rectifit.surrogate.band import Near, NearSums, find_bands, join_near, sum_near
+from rectifit.surrogate.look import Limits, Look, Masks, Seen, look
 from rectifit.surrogate.piece_rows import read_piece
 from rectifit.surrogate.sides import BlockSides, Sides, sum_right
 
-__all__ = ["PassResult", "Probe", "SweepTask"]
+__all__ = ["GlanceTask", "PassResult", "Probe", "SweepTask"]
 
 
 class Probe(NamedTuple):
@@ -62,36 +62,40 @@ class PassResult:
     ----------
     values, objectives : F_I and L
     fingerprints : of the surrogates' active sets, and of those at the points
-    moments, near_moments : [Z, v]'[Z, v] over the rows on their quadratic, and over the near ones of these
-    band_slopes, band_grams, band_gaps : of the near rows, smoothed (see `rectifit.surrogate.band`)
+    moments : [Z, v]'[Z, v] over the rows on their quadratic
+    band : sums over the near rows where these are too many (see `rectifit.surrogate.band`)
     n_near, near : their number, and the rows, or None where there are too many
     n_skipped : how many of them others stand for in the sums
+    widths, caps : up to which distance rows are near, and how many may be there
     """
 
     values: Vector
     objectives: Vector
     fingerprints: npt.NDArray[np.int64]
     moments: npt.NDArray[np.float64]
-    near_moments: npt.NDArray[np.float64]
-    band_slopes: Matrix
-    band_grams: npt.NDArray[np.float64]
-    band_gaps: Vector
+    band: NearSums
     n_near: Vector
     near: tuple[tuple[Near, ...] | None, ...]
     n_skipped: Vector
+    widths: tuple[float, ...]
     caps: tuple[int, ...]
 
     def merge(self, other: PassResult) -> PassResult:
         """Sums, and the near rows of both."""
-        total: dict[str, Any] = {"caps": self.caps}
+        total: dict[str, Any] = {"widths": self.widths, "caps": self.caps, "band": self.band.add(other.band)}
         for field in fields(self):
-            if field.name not in ("near", "caps"):
+            if field.name not in ("near", *total):
                 total[field.name] = getattr(self, field.name) + getattr(other, field.name)
-        total["near"] = tuple(
-            None if a is None or b is None or n > cap else a + b
-            for a, b, n, cap in zip(self.near, other.near, total["n_near"], self.caps, strict=True)
-        )
-        return PassResult(**total)
+        near: list[tuple[Near, ...] | None] = []
+        for line, both in enumerate(zip(self.near, other.near, strict=True)):
+            is_few = None not in both and total["n_near"][line] <= self.caps[line]
+            rows = sum((part or () for part in both), ())
+            near.append(rows if is_few else None)
+            for part in () if is_few else rows:
+                # Now that they are too many, they are summed up like all others.
+                for known, new in zip(total["band"], sum_near(part, self.widths[line]), strict=True):
+                    known[line] += new[0]
+        return PassResult(near=tuple(near), **total)
 
     def __getstate__(self) -> dict[str, Any]:
         # Few large arrays travel faster than many small ones.
@@ -100,7 +104,11 @@ class PassResult:
 
     def far(self) -> npt.NDArray[np.float64]:
         """Moments of the far rows."""
-        return self.moments - self.near_moments
+        far = self.moments - self.band.moments
+        for moments, parts in zip(far, self.near, strict=True):
+            for rows in parts or ():
+                moments -= rows.right_moments()
+        return far
 
     def near_rows(self, line: int, n_directions: int) -> Near | None:
         """The near rows of a probe in one piece."""
@@ -131,22 +139,32 @@ class SweepTask:
             if probe.sides is not None:
                 probe.sides.blocks[block.start] = found
         limits = [(probe.width, probe.cap, probe.is_rough) for probe in probes]
-        is_whole = block.n_rows == self.n_samples
-        bands = find_bands(self.coordinates, block, limits, *rows.near_rows(), is_whole, space)
+        bands = find_bands(self.coordinates, block, limits, *rows.near_rows(), self.n_samples, space)
         return PassResult(
             values=seen.values,
             objectives=seen.objectives,
             fingerprints=seen.fingerprints,
             moments=np.array([found.moments for found in sides]),
-            near_moments=bands.moments,
-            band_slopes=bands.slopes,
-            band_grams=bands.grams,
-            band_gaps=bands.gaps,
+            band=bands.sums,
             n_near=bands.n_near,
             near=bands.near,
             n_skipped=bands.n_skipped,
+            widths=tuple(probe.width for probe in probes),
             caps=tuple(probe.cap for probe in probes),
         )
+
+
+@dataclass(frozen=True)
+class GlanceTask:
+    """The task of a pass of which only values and fingerprints are wanted."""
+
+    coordinates: Coordinates
+    probes: tuple[Probe, ...]
+
+    def __call__(self, block: Block) -> Seen:
+        """Look at all rows of a block."""
+        rows = _BlockRows(block, self.coordinates, self.probes, [None] * len(self.probes))
+        return rows.look(block.workspace())
 
 
 class _BlockRows:
@@ -165,7 +183,7 @@ class _BlockRows:
         bases: Sequence[BlockSides | None],
     ) -> None:
         shape = len(probes), block.n_rows
-        self.masks = Masks(block.empty(shape, "bool"), block.empty(shape, "bool"), None)
+        self.masks = Masks(block.empty(shape, "bool"), block.empty(shape, "bool"))
         self._block, self._coordinates, self._probes, self._bases = block, coordinates, probes, bases
         self._limits = Limits(
             np.array([probe.width for probe in probes]),
@@ -210,9 +228,8 @@ class _BlockRows:
         first, scale = piece.start - self._block.start, self._coordinates.scale
         place = slice(first, first + piece.n_rows)
         rows, v = read_piece(self._coordinates, piece, space)
-        U, shape = rows.times(points), (len(known), piece.n_rows)
-        active, right, _ = self.masks
-        masks = Masks(active[:, place], right[:, place], space("near", shape, "bool"))
+        U = rows.times(points)
+        masks = Masks(*(lines[:, place] for lines in self.masks))
         given = [
             mask[place]
             if mask is not None
@@ -222,20 +239,20 @@ class _BlockRows:
             for probe, mask in zip(self._probes, known, strict=True)
         ]
         bases = [None if base is None else base.right[place] for base in self._bases]
-        seen: Seen = _find_look(piece)(piece, v, U, given, bases, self._limits, masks, space)
-        self._add_near(piece.xp, masks.near, U, seen.n_near, first)
+        seen, where, u = _find_look(piece)(piece, v, U, given, bases, self._limits, masks, space)
+        self._near.append((where % piece.n_rows + first, u, seen.n_near))
         return seen
 
-    def _add_near(self, xp: Any, near: Any, U: Any, counts: Any, first: int) -> None:
-        """Keep the numbers and the pre-activations of the near rows."""
-        where = xp.nonzero(xp.reshape(near, (-1,)))[0]
-        index, u = where % near.shape[1] + first, xp.take(xp.reshape(U, (-1,)), where)
-        self._near.append((index, u, counts))
 
-
-def _find_look(piece: Block) -> Any:
+def _find_look(piece: Block) -> Callable[..., Look]:
+    """The function that looks fastest at a piece."""
+    # Imported here: both load a compiler.
     if piece.has_triton:
-        from rectifit.surrogate.look_triton import look as look_on_device
+        from rectifit.surrogate import look_triton
 
-        return look_on_device
+        return look_triton.look
+    if piece.xp is np:
+        from rectifit.surrogate import look_compiled
+
+        return look_compiled.look
     return look
