@@ -14,7 +14,9 @@ def of_all(swept, line):
     """Sums over all near rows of a line, those that are brought back as well."""
     sums = NearSums(*(part[line : line + 1] for part in swept.band))
     for rows in swept.near[line] or ():
-        sums = sums.add(sum_near(rows, swept.widths[line]))
+        # Their moments are there.
+        smoothed = sum_near(rows, swept.widths[line])
+        sums = sums.add(smoothed._replace(moments=np.zeros_like(smoothed.moments)))
     return sums
 
 

@@ -38,13 +38,6 @@ class Near(NamedTuple):
     v: Vector
     u: Vector
 
-    def right_moments(self) -> Matrix:
-        """[Z, v]'[Z, v] over those on the right of their kinks."""
-        on = self.u > pieces.inactive_kink(self.v)
-        C = np.column_stack([self.Z[on], self.v[on]])
-        found: Matrix = C.T @ C
-        return found
-
 
 def join_near(parts: tuple[Near, ...]) -> Near:
     """Near rows of several blocks as one."""
@@ -60,7 +53,7 @@ class NearSums(NamedTuple):
     ----------
     moments : [Z, v]'[Z, v] over those on the right of their kinks
     slopes, grams, gaps : half of slope and curvature, and the sum of the Fenchel gaps, all smoothed; zeros
-        where the band is as wide as can be: then no row is far, and nothing is smoothed
+        where rows are brought back, and where the band is as wide as can be: then no row is far
     """
 
     moments: npt.NDArray[np.float64]
@@ -79,7 +72,7 @@ class Bands(NamedTuple):
 
     Attributes
     ----------
-    sums : over those that are not brought back
+    sums : over the rows
     n_near, near : number of rows, and the rows, or None where there are more than the cap
     n_skipped : how many of the rows others stand for in the sums
     """
@@ -99,7 +92,7 @@ def find_bands(
     n_samples: int,
     space: Workspace,
 ) -> Bands:
-    """Bring back the near rows of the lines that have few, and sum up those of all others.
+    """Bring back the near rows of the lines that have few, and smooth the kinks of all others.
 
     Parameters
     ----------
@@ -111,14 +104,16 @@ def find_bands(
     chosen, u = _drop_zero_rows(coordinates, block, chosen, u, space)
     n_near = chosen.counts
     is_brought = n_near <= caps
-    near = _bring(coordinates, block, *_of_lines(block, chosen, u, is_brought), is_brought, space)
+    few = _of_lines(block, chosen, u, is_brought)
+    near, moments = _bring(coordinates, block, *few, is_brought, space)
     chosen, u = _of_lines(block, chosen, u, ~is_brought)
     n_summed = chosen.counts
     n_kept = SUMMED_FACTOR * coordinates.n_directions * block.n_rows / n_samples
     chosen, u = _thin_out(block, chosen, u, n_kept, is_rough)
     stands_for = n_summed / np.maximum(chosen.counts, 1)
+    sums = _sum_lines(coordinates, block, widths, chosen, u, stands_for, space)
     return Bands(
-        sums=_sum_lines(coordinates, block, widths, chosen, u, stands_for, space),
+        sums=sums._replace(moments=sums.moments + moments),
         n_near=n_near.astype(np.float64),
         near=near,
         n_skipped=(n_summed - chosen.counts).astype(np.float64),
@@ -226,15 +221,21 @@ def _drop_zero_rows(
 
 def _bring(
     coordinates: Coordinates, block: Block, chosen: ChosenRows, u: Any, is_brought: Mask, space: Workspace
-) -> tuple[tuple[Near, ...] | None, ...]:
-    """The rows of the lines that are brought back; None for the others."""
+) -> tuple[tuple[tuple[Near, ...] | None, ...], npt.NDArray[np.float64]]:
+    """The rows of the lines that are brought back, None for the others; and the moments of those right."""
     found: list[list[Near]] = [[] for _ in is_brought]
+    q = coordinates.n_directions
+    total = block.zeros((is_brought.size, 1, q + 1, q + 1))
     for part in by_lines(coordinates, block, chosen, space):
+        u_part = u[part.place]
+        is_right = part.layout.arrange(u_part) > pieces.inactive_kink(part.v)
+        total += part.rows.line_moments(part.layout, (part.layout.is_row * is_right)[:, None])
         # All at once: every transfer from a device takes its time.
         Z, v = (block.to_numpy(part.layout.pick(a)) for a in (part.rows.dense(), part.v))
         # The memory of the outcomes is used again.
-        v, u_part = v.copy(), block.to_numpy(u[part.place])
+        v, u_part = v.copy(), block.to_numpy(u_part)
         for line, rows in zip(found, line_slices(part.layout.counts), strict=True):
             if rows.stop > rows.start:
                 line.append(Near(Z[rows], v[rows], u_part[rows]))
-    return tuple(tuple(line) if keep else None for line, keep in zip(found, is_brought, strict=True))
+    near = tuple(tuple(line) if keep else None for line, keep in zip(found, is_brought, strict=True))
+    return near, block.to_numpy(total)[:, 0]

@@ -63,7 +63,7 @@ class PassResult:
     values, objectives : F_I and L
     fingerprints : of the surrogates' active sets, and of those at the points
     moments : [Z, v]'[Z, v] over the rows on their quadratic
-    band : sums over the near rows where these are too many (see `rectifit.surrogate.band`)
+    band : sums over the near rows (see `rectifit.surrogate.band`)
     n_near, near : their number, and the rows, or None where there are too many
     n_skipped : how many of them others stand for in the sums
     widths, caps : up to which distance rows are near, and how many may be there
@@ -92,8 +92,8 @@ class PassResult:
             rows = sum((part or () for part in both), ())
             near.append(rows if is_few else None)
             for part in () if is_few else rows:
-                # Now that they are too many, they are summed up like all others.
-                for known, new in zip(total["band"], sum_near(part, self.widths[line]), strict=True):
+                # Now that they are too many, their kinks are smoothed; their moments are there.
+                for known, new in zip(total["band"][1:], sum_near(part, self.widths[line])[1:], strict=True):
                     known[line] += new[0]
         return PassResult(near=tuple(near), **total)
 
@@ -104,11 +104,7 @@ class PassResult:
 
     def far(self) -> npt.NDArray[np.float64]:
         """Moments of the far rows."""
-        far = self.moments - self.band.moments
-        for moments, parts in zip(far, self.near, strict=True):
-            for rows in parts or ():
-                moments -= rows.right_moments()
-        return far
+        return self.moments - self.band.moments
 
     def near_rows(self, line: int, n_directions: int) -> Near | None:
         """The near rows of a probe in one piece."""
