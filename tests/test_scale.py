@@ -186,6 +186,19 @@ def test_same_answer_with_blocks_of_any_size_and_any_threads():
         np.testing.assert_allclose(fit.beta, fits[0].beta, atol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["sorting+iterative", "auto"])
+def test_threads_do_not_change_a_digit(method):
+    X, y, *_ = make_relu(4000, 6, noise=0.4, design="gaussian", random_state=1)
+    fits = [
+        solve(ArrayData(X, y, block_rows=130), None, method, n_jobs=n_jobs, random_state=0)
+        for n_jobs in (1, 2, 5)
+    ]
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.beta, fits[0].beta)
+        assert (fit.intercept, fit.objective) == (fits[0].intercept, fits[0].objective)
+        assert fit.certificate.lower_bound == fits[0].certificate.lower_bound
+
+
 def test_weights_are_repeated_rows():
     X, y, *_ = make_relu(500, 4, noise=0.4, random_state=2)
     w = np.random.default_rng(0).integers(1, 4, y.size)

@@ -12,11 +12,11 @@ arrays, and all tasks work on it.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import reduce as fold
-from threading import Event
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
@@ -41,6 +41,8 @@ __all__ = [
 
 # Numbers of X in a piece of a block, which stays in the processor's cache.
 PIECE_NUMBERS = 1 << 19
+# Blocks per thread that are begun before the first of them is merged.
+MAX_WAITING = 2
 
 
 class Mergeable(Protocol):
@@ -315,28 +317,36 @@ def blas_threads() -> int:
 
 
 def run_blocks(work: Callable[[int, dict[str, Any]], S], n_blocks: int, n_threads: int) -> S:
-    """Merge work(0, kept), work(1, kept), ... on some threads, with one BLAS thread each.
+    """Merge work(0, kept), work(1, kept), ... in this order on some threads, with one BLAS thread each.
 
-    Thread k has the blocks k, k + n_threads, ...: neighbours are read at about the same time, and every
-    thread holds one block, one summary, and its memory `kept`.
+    So sums do not depend on the threads, to the last digit. A thread works with memory `kept` that no other
+    one uses meanwhile, and only a few summaries wait for those before them.
     """
-    n_threads, is_abandoned = max(1, min(n_threads, n_blocks)), Event()
+    n_threads = max(1, min(n_threads, n_blocks))
+    free: list[dict[str, Any]] = [{} for _ in range(n_threads)]
 
-    def share(first: int) -> S:
-        kept: dict[str, Any] = {}
-        total = work(first, kept)
-        for index in range(first + n_threads, n_blocks, n_threads):
-            if is_abandoned.is_set():
-                break
-            total = total.merge(work(index, kept))
-        return total
+    def work_on(index: int) -> S:
+        kept = free.pop()
+        try:
+            return work(index, kept)
+        finally:
+            free.append(kept)
 
     with limit_threads("blas"):
         if n_threads == 1:
-            return share(0)
+            return merge_all(map(work_on, range(n_blocks)))
         with ThreadPoolExecutor(n_threads) as pool:
+            running: deque[Future[S]] = deque()
+
+            def results() -> Iterator[S]:
+                for index in range(n_blocks):
+                    running.append(pool.submit(work_on, index))
+                    if len(running) > MAX_WAITING * n_threads:
+                        yield running.popleft().result()
+                while running:
+                    yield running.popleft().result()
+
             try:
-                return merge_all(pool.map(share, range(n_threads)))
-            except BaseException:
-                is_abandoned.set()
-                raise
+                return merge_all(results())
+            finally:
+                pool.shutdown(cancel_futures=True)
