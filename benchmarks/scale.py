@@ -109,6 +109,70 @@ def in_memory(quick: bool) -> None:
     )
 
 
+def many_kinds(quick: bool) -> None:
+    """Fits of large data that are not all alike, in one lstsq of the same data."""
+    n, p, seeds = (40_000, 10, (301,)) if quick else (400_000, 30, (301, 302))
+    table = table_of(
+        f"Kinds of data, n={n:,}, p={p}, one thread: in one lstsq, typical and worst of the seeds; passes",
+        *("data", "sorting+iterative", "auto", "passes", "auto lower by"),
+    )
+    with threadpool_limits(1):
+        for name, draw in KINDS.items():
+            rows = [compare_large(*draw(n, p, np.random.default_rng(seed))) for seed in seeds]
+            chain, auto, passes, gains = zip(*rows, strict=True)
+            table.add_row(
+                name,
+                *(f"{np.median(times):.1f}, {max(times):.1f}" for times in (chain, auto)),
+                str(max(passes)),
+                f"{max(gains):.1e}",
+            )
+    console.print(table)
+
+
+def compare_large(X: np.ndarray, y: np.ndarray) -> tuple[float, float, int, float]:
+    """Times of both methods in one lstsq, the passes of `auto`, and the share by which it ends lower."""
+    lstsq = timed(lambda: np.linalg.lstsq(X, y, rcond=None), 3)
+    chain = timed(lambda: solve(X, y, METHOD), 2)
+    auto = timed(lambda: solve(X, y, random_state=0), 2)
+    n_passes, found = count_passes(ArrayData, lambda: solve(ArrayData(X, y), None, random_state=0))
+    return chain / lstsq, auto / lstsq, n_passes, solve(X, y, METHOD).objective / found.objective - 1.0
+
+
+def linear(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A linear function with a spread of about 3."""
+    return X @ (rng.normal(0.5, 3.0, X.shape[1]) / np.sqrt(X.shape[1]))
+
+
+def kind(outcomes: Callable[[np.ndarray, np.random.Generator], np.ndarray]) -> Callable[..., Any]:
+    def draw(n: int, p: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        X = rng.standard_normal((n, p))
+        return X, outcomes(X, rng)
+
+    return draw
+
+
+def dummies(n: int, p: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    X = (rng.standard_normal((n, p)) > np.linspace(-1.0, 2.0, p)).astype(np.float64)
+    return X, np.maximum(3.0 * linear(X, rng) - 3.0 + 3.0 * rng.standard_normal(n), 0.0)
+
+
+KINDS = {
+    "signal, not clipped": kind(lambda X, rng: np.maximum(linear(X, rng), 0.0) + rng.standard_normal(len(X))),
+    "signal, clipped": kind(lambda X, rng: np.maximum(linear(X, rng) + rng.standard_normal(len(X)), 0.0)),
+    "noise 10 times the signal": kind(
+        lambda X, rng: np.maximum(linear(X, rng), 0.0) + 30.0 * rng.standard_normal(len(X))
+    ),
+    "pure noise": kind(lambda X, rng: 0.5 + rng.standard_normal(len(X))),
+    "log-normal": kind(
+        lambda X, rng: np.maximum(
+            np.maximum(linear(X, rng), 0.0) + rng.lognormal(0.0, 1.5, len(X)) - 5.0, 0.0
+        )
+    ),
+    "two arms": kind(lambda X, rng: np.abs(linear(X, rng)) + 0.3 * X[:, 0] + rng.standard_normal(len(X))),
+    "dummies": dummies,
+}
+
+
 LARGE = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
@@ -297,6 +361,7 @@ def cluster(quick: bool) -> None:
 
 def run(quick: bool) -> None:
     in_memory(quick)
+    many_kinds(quick)
     one_large_array(quick)
     out_of_core(200_000 if quick else 10_000_000)
     cluster(quick)

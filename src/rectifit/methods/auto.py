@@ -15,6 +15,9 @@ look at every active set that differs from the best one in one sample. How many 
 depends on the size of the data alone (`rectifit.routing.search_effort`), and nothing depends on the time that
 they take.
 
+Large data read in passes have a sample in memory. Starts fall on this sample, and only those that it does not
+rule out are followed on all rows, in the same passes as the best split (`rectifit.methods.screening`).
+
 With very few positive samples there are so few active sets that all are minimised, which settles the matter.
 On small data all splits are there, so the result is also never worse than the approximation algorithm with
 k = 1.
