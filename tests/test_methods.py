@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 from brute import least_objective, random_problem
+from instances import low_signal
 from scipy.special import gammaln
 from sklearn.exceptions import ConvergenceWarning
 
@@ -145,6 +146,21 @@ def test_auto_takes_more_starts_where_data_are_small(seed):
     best = solve(X, y, "multistart", n_starts=300, random_state=0).objective
     for random_state in range(5):
         assert solve(X, y, random_state=random_state).objective <= best * (1.0 + 1e-6)
+
+
+def test_auto_ends_where_no_neighbour_is_better(monkeypatch):
+    """Random starts do not come to the best fit of these data, which differs in one sample."""
+    X, y = low_signal(5, 806)
+    fit = solve(X, y, random_state=0)
+    u = X @ fit.beta + fit.intercept
+    nearest = np.argsort(np.where(y > 0, np.abs(u), np.inf))[: auto.N_NEAREST]
+    actives = np.repeat((u > 0.0)[None], nearest.size, axis=0)
+    actives[np.arange(nearest.size), nearest] ^= True
+    found = SurrogateSolver(fit.problem).solve_each(actives)
+    least = min(fit.problem.objective(one.beta, one.intercept) for one in found)
+    assert least >= fit.objective * (1.0 - 1e-9)
+    monkeypatch.setattr(auto, "neighbours", lambda *_: [])
+    assert solve(X, y, random_state=0).objective > fit.objective * (1.0 + 1e-6)
 
 
 def test_auto_ends_once_the_gap_is_closed():

@@ -10,10 +10,10 @@ directions. The other half are close to the few best solutions, moved by random 
 fiftieth and twice their length: good solutions lie close to better ones. Where a single outcome has much of
 sum w y^2, solutions for the few largest outcomes come first. From every start the iterative method falls to
 the next solution. The search ends when the solutions that were met say that hardly any start would end in a
-better one (`Known.n_missing`), or after many starts without a better solution; then, on small data, with a
-look at every active set that differs from the best one in one sample. How many starts there are at most
-depends on the size of the data alone (`rectifit.routing.search_effort`), and nothing depends on the time that
-they take.
+better one (`Known.n_missing`), or after many starts without a better solution. Last come active sets that
+differ from the best one in a single sample: the few samples closest to their kinks, or on small data that are
+not settled every sample. How many starts there are at most depends on the size of the data alone
+(`rectifit.routing.search_effort`), and nothing depends on the time that they take.
 
 Large data read in passes have a sample in memory. Starts fall on this sample, and only those that it does not
 rule out are followed on all rows, in the same passes as the best split (`rectifit.methods.screening`).
@@ -71,6 +71,8 @@ HEAVY_SHARE = 0.05
 HEAVY_FOLLOWED = 2
 # Starts without a better solution that end the search where only heavy outcomes lead to the best one.
 HEAVY_PATIENCE = 32
+# How many samples, those closest to their kinks, are switched one by one at the end.
+N_NEAREST = 16
 # How often a bound may look at all samples.
 BOUND_LOOKS = 3_000
 
@@ -134,8 +136,9 @@ class Auto:
             if known.in_vain >= PATIENCE * effort.n_batch:
                 stop = Stop.PATIENCE
                 break
-        if is_exhaustive and stop is not Stop.SETTLED:
-            while known.try_sets(neighbours(search)):
+        if engine.has_rows and not effort.is_screened:
+            most = None if is_exhaustive and stop is not Stop.SETTLED else N_NEAREST
+            while known.try_sets(neighbours(search, most)):
                 search.check()
         if search.best is not None and search.best.objective < bounded:
             self._bound(search)
@@ -196,12 +199,16 @@ def solve_largest(search: Search, n_splits: int) -> list[Point]:
     return [minimum.point for minimum in minima]
 
 
-def neighbours(search: Search) -> list[ActiveSet]:
-    """The active set of the best solution with one sample switched, once for every positive sample."""
+def neighbours(search: Search, most: int | None) -> list[ActiveSet]:
+    """The active set of the best solution with one positive sample switched: those closest to their kink."""
     assert search.best is not None
     problem = search.problem
+    u = problem.preactivation(search.best.beta, search.best.intercept)
     members = np.flatnonzero(problem.positive)
-    active = problem.active_at(problem.preactivation(search.best.beta, search.best.intercept))
+    if most is not None and most < members.size:
+        distances = np.abs(problem.root_weight * u)[members]
+        members = members[np.argpartition(distances, most)[:most]]
+    active = problem.active_at(u)
     actives = np.repeat(active[None], members.size, axis=0)
     actives[np.arange(members.size), members] ^= True
     return [Members(line) for line in actives]
