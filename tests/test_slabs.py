@@ -83,7 +83,7 @@ def slab_search(reduced, cutoff, max_nodes=MAX_NODES, weights=None):
     search._done()
     if shrink_by_cost(search.region, reduced.y, cutoff) < 0:
         return None
-    search.cut(equal_weights(reduced.y.size) if weights is None else weights)
+    search.cut(reduced.Z.T @ (equal_weights(reduced.y.size) if weights is None else weights))
     return search
 
 
@@ -219,7 +219,7 @@ def test_intercept_and_high_signal_close_without_a_box():
     assert not search.needs_slabs
     search.advance()
     assert search.needs_slabs
-    search.cut(equal_weights(reduced.y.size))
+    search.cut(reduced.Z.T @ equal_weights(reduced.y.size))
     assert not search.needs_slabs
     assert run(search)
     assert search.lower_bound == cutoff

@@ -14,6 +14,8 @@ from rectifit import routing
 from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
 from rectifit.checks import check_count, check_floor, check_number, check_start
 from rectifit.clock import Clock
+from rectifit.constraints import read_constraints
+from rectifit.data.kinds import names_of
 from rectifit.data.problem import Problem
 from rectifit.fit import Certificate, Fit, Stop
 from rectifit.methods.estimate_floor import solve_with_estimate
@@ -66,6 +68,10 @@ def solve(
     sample_weight: Any = None,
     fit_intercept: bool = True,
     alpha: float = 0.0,
+    bounds: Any = None,
+    positive: bool = False,
+    monotonic_cst: Any = None,
+    constraints: Any = None,
     floor: float | str = 0.0,
     start: Any = None,
     n_splits: int = DEFAULT_SPLITS,
@@ -103,12 +109,22 @@ def solve(
     fit_intercept : bool, default=True
     alpha : float, default=0.0
         Ridge penalty alpha |beta|^2; the intercept is free.
+    bounds : pair, array of shape (n_features, 2) or dict, optional
+        What is known about coefficients: low <= coefficient <= high, for all of them, for each, or by the name
+        of its column. None and infinities stand for no bound. The intercept is free.
+    positive : bool, default=False
+        Whether all coefficients are at least 0.
+    monotonic_cst : array of shape (n_features,) or dict, optional
+        1: at least 0; -1: at most 0; 0: of any sign.
+    constraints : scipy.optimize.LinearConstraint or a sequence of these, optional
+        lb <= A beta <= ub. All four hold together, at every step of every method, and for what is proved.
     floor : float or "estimate", default=0.0
         A known floor, or one fitted together with the coefficients. Then the certificate is about the
         estimated floor: no coefficients with this floor have an objective below the bound. A floor other
         than 0 needs an intercept.
     start : solution, pair (beta, intercept), coefficients or torch module (Linear, ReLU), optional
-        Where the first stage begins, if it begins anywhere; the result is never worse.
+        Where the first stage begins, if it begins anywhere; the result is never worse. A start that constraints
+        do not allow is moved to coefficients near it that they do.
     n_splits : int, default=10
         N of the sorting method.
     k : int, default=1
@@ -152,7 +168,16 @@ def solve(
     >>> bool(abs(solution.beta - beta).max() < 1e-9), solution.certificate.status
     (True, 'optimal')
     """
-    problem = Problem(routing.open_data(X, y, sample_weight), fit_intercept, alpha)
+    data = routing.open_data(X, y, sample_weight)
+    known = read_constraints(
+        data.n_features,
+        names_of(X),
+        bounds=bounds,
+        positive=positive,
+        monotonic_cst=monotonic_cst,
+        constraints=constraints,
+    )
+    problem = Problem(data, fit_intercept, alpha, known)
     names = split_method(method)
     options = {
         "n_splits": _check_splits(n_splits, problem.n_samples),
@@ -187,6 +212,10 @@ def certify(
     sample_weight: Any = None,
     fit_intercept: bool = True,
     alpha: float = 0.0,
+    bounds: Any = None,
+    positive: bool = False,
+    monotonic_cst: Any = None,
+    constraints: Any = None,
     floor: float | None = None,
     time_limit: float | None = 10.0,
     target_gap: float = TARGET_GAP,
@@ -200,6 +229,7 @@ def certify(
     Parameters
     ----------
     X, y, sample_weight, fit_intercept, alpha : the data, as for `solve`
+    bounds, positive, monotonic_cst, constraints : what is known about coefficients, as for `solve`
     solution_or_beta : solution, pair (beta, intercept) or coefficients, optional
         The fit in question; without it, the one of `solve`.
     floor : float, optional
@@ -232,7 +262,16 @@ def certify(
     >>> certificate.status, certificate.gap <= 1e-4, certificate.box
     ('optimal', True, None)
     """
-    problem = Problem(routing.open_data(X, y, sample_weight), fit_intercept, alpha)
+    data = routing.open_data(X, y, sample_weight)
+    known = read_constraints(
+        data.n_features,
+        names_of(X),
+        bounds=bounds,
+        positive=positive,
+        monotonic_cst=monotonic_cst,
+        constraints=constraints,
+    )
+    problem = Problem(data, fit_intercept, alpha, known)
     problem.loaded("a proof is asked for")
     fit = getattr(solution_or_beta, "solution_", solution_or_beta)
     given = fit if isinstance(fit, Fit) and floor is None else None
@@ -240,6 +279,10 @@ def certify(
     known_floor = _check_floor(wanted, problem)
     if known_floor is None:
         raise ValueError("floor is 'estimate'; a proof is about one floor and needs a number")
+    if solution_or_beta is not None:
+        violation = problem.violation(check_start(solution_or_beta, problem)[0])
+        if violation is not None:
+            raise ValueError(f"solution_or_beta does not satisfy the constraints: {violation}")
     stage = Exact(
         None if box is None else check_number(box, "box", above=0.0),
         int(check_number(memory_limit, "memory_limit", above=0.0)),
@@ -274,6 +317,8 @@ def _run(
 ) -> Fit:
     """Run the stages; without a floor, estimate it."""
     at = None if start is None else check_start(start, problem)
+    if at is not None:
+        at = problem.allowed(at[0]), at[1]
     names = [name for name, _ in stages]
 
     with Progress(options.verbose) as progress:

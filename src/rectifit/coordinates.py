@@ -136,6 +136,7 @@ def find_coordinates(
     scale: float,
     fit_intercept: bool,
     gram_of: Callable[[Coordinates], Matrix],
+    keep_all: bool = False,
 ) -> tuple[Coordinates, Matrix]:
     """Coordinates, and the Gram matrix Z'Z in them.
 
@@ -147,6 +148,7 @@ def find_coordinates(
     scale : of the outcomes
     fit_intercept : bool
     gram_of : computes Z'Z in given coordinates from the data; called only if columns are nearly dependent
+    keep_all : whether directions that the rows do not determine are kept, because constraints may
     """
     unit = column_unit(largest)
     shrink = column_shrinkage(gram.diagonal(), unit, penalty)
@@ -154,13 +156,20 @@ def find_coordinates(
     gram = gram * shrink * shrink[:, None]
     if smallest_pivot(gram + found.ridge(penalty)) >= WHITENING_PIVOT:
         return found, gram
-    return whiten(found, gram, penalty, gram_of)
+    return whiten(found, gram, penalty, gram_of, keep_all)
 
 
 def whiten(
-    scaled: Coordinates, gram: Matrix, penalty: Vector, gram_of: Callable[[Coordinates], Matrix]
+    scaled: Coordinates,
+    gram: Matrix,
+    penalty: Vector,
+    gram_of: Callable[[Coordinates], Matrix],
+    keep_all: bool = False,
 ) -> tuple[Coordinates, Matrix]:
-    """Turn T until Z'Z + ridge is near the identity; in rounds, as a Gram matrix squares conditions."""
+    """Turn T until Z'Z + ridge is near the identity; in rounds, as a Gram matrix squares conditions.
+
+    Directions that the rows do not determine are dropped or, with keep_all, come last.
+    """
     assert scaled.diagonal is not None
     # Eigenvectors in ascending order: the last ones, as many as there are directions, span the rows.
     spans = np.linalg.eigh(gram)[1]
@@ -179,6 +188,10 @@ def whiten(
         # Dependent columns: of all equal solutions the shortest, which lies in the span of the rows.
         rows, diagonal = spans[:, -found.n_directions :], scaled.diagonal[:, None]
         found = replace(found, T=diagonal * (rows @ (rows.T @ (found.T / diagonal))))
+        gram = gram_of(found)
+    if keep_all and found.n_directions < scaled.n_columns:
+        rest = scaled.diagonal[:, None] * spans[:, : scaled.n_columns - found.n_directions]
+        found = replace(found, T=np.column_stack([found.T, rest]), diagonal=None)
         gram = gram_of(found)
     return found, gram
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
@@ -11,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from rectifit.api import solve
 from rectifit.checks import check_tensor, refuse_text, to_numpy
+from rectifit.constraints import without_names
 from rectifit.data.kinds import header_of, is_lazy, predict
 from rectifit.data.prediction import rectify, relu
 from rectifit.data.sums import ScoreTask
@@ -36,6 +38,15 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     fit_intercept : bool, default=True
     alpha : float, default=0.0
         Ridge penalty alpha |coef|^2 on the user's scale; the intercept is free.
+    bounds : pair, array of shape (n_features, 2) or dict, optional
+        What is known about coefficients: low <= coefficient <= high, for all of them, for each, or by the name
+        of its column. None and infinities stand for no bound. The intercept is free.
+    positive : bool, default=False
+        Whether all coefficients are at least 0.
+    monotonic_cst : array of shape (n_features,) or dict, optional
+        1: at least 0; -1: at most 0; 0: of any sign.
+    constraints : scipy.optimize.LinearConstraint or a sequence of these, optional
+        lb <= A coef <= ub.
     floor : float or "estimate", default=0.0
         The model is max(floor, X coef + intercept). A base load, say, can be estimated together with the
         coefficients; lower_bound_ and gap_ then hold for the estimated floor, not for all others.
@@ -91,6 +102,10 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         k: int = 1,
         fit_intercept: bool = True,
         alpha: float = 0.0,
+        bounds: Any = None,
+        positive: bool = False,
+        monotonic_cst: Any = None,
+        constraints: Any = None,
         floor: float | str = 0.0,
         max_iter: int | None = None,
         tol: float = 1e-8,
@@ -105,6 +120,10 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.k = k
         self.fit_intercept = fit_intercept
         self.alpha = alpha
+        self.bounds = bounds
+        self.positive = positive
+        self.monotonic_cst = monotonic_cst
+        self.constraints = constraints
         self.floor = floor
         self.max_iter = max_iter
         self.tol = tol
@@ -137,7 +156,12 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self._check_columns(X, reset=True)
         elif home is None:
             X, y, sample_weight = self._validate(*map(to_numpy, (X, y, sample_weight)))
-        solution = solve(X, y, sample_weight=sample_weight, start=start, **self.get_params(deep=False))
+        options = self.get_params(deep=False)
+        if isinstance(self.bounds, Mapping) or isinstance(self.monotonic_cst, Mapping):
+            # Validated rows have lost the names of their columns.
+            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+            options |= without_names(tuple(names), self.bounds, self.monotonic_cst)
+        solution = solve(X, y, sample_weight=sample_weight, start=start, **options)
         assert solution.problem is not None
         self.coef_ = solution.beta.copy()
         self.intercept_ = solution.intercept

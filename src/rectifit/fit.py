@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from rectifit._typing import Vector
+from rectifit._typing import Mask, Vector
 from rectifit.active import ActiveSet
+from rectifit.constraints import Constraints
 from rectifit.data.problem import Problem
 from rectifit.tolerances import AGREEMENT_TOL, SUM_TOL, ZERO_OBJECTIVE_TOL
 
@@ -98,6 +99,7 @@ class Certificate:
     target_gap : the gap at which the status becomes "optimal"; None: 0
     null_objective : sum w y^2, against which rounding is measured
     floor : None, unless the floor was estimated: the bound is then for this floor alone, not for others
+    is_constrained : whether it is about coefficients that satisfy constraints, and not about others
     given_objective : of `certify`, that of the fit in question, where a better one was found
     solution : of `certify`, the best solution known at the end
     """
@@ -115,6 +117,7 @@ class Certificate:
     target_gap: float | None = None
     null_objective: float = field(default=0.0, repr=False)
     floor: float | None = None
+    is_constrained: bool = False
     given_objective: float | None = None
     solution: Any = field(default=None, repr=False)
 
@@ -133,6 +136,7 @@ class Certificate:
         """One sentence for people."""
         where = "" if self.box is None else f", among coefficients of standardised size up to {self.box:g}"
         where += "" if self.floor is None else f", among fits with the floor {self.floor:.6g}"
+        where += ", among fits that satisfy the constraints" if self.is_constrained else ""
         if not self.says_anything:
             return "no proof was searched for"
         limit = "bound only: " if self.status == "bound_only" else ""
@@ -166,6 +170,7 @@ class Certificate:
             status,
             target_gap=target_gap,
             null_objective=problem.null_objective,
+            is_constrained=problem.constraints is not None,
             **{"n_undecided": problem.n_samples} | fields,
         )
         return replace(certificate, status="optimal") if certificate.is_closed else certificate
@@ -202,6 +207,7 @@ class Fit:
     problem : the data; None after `without_data`
     surrogate : where surrogate_objective was met, for outcomes from which the floor was subtracted
     floor : the fit is nowhere below it
+    constraints : what was known about the coefficients; None if nothing was
     """
 
     beta: Vector
@@ -219,6 +225,14 @@ class Fit:
     problem: Problem | None = field(default=None, repr=False)
     surrogate: SurrogateMinimum | None = field(default=None, repr=False)
     floor: float = 0.0
+    constraints: Constraints | None = field(default=None, repr=False)
+
+    @property
+    def at_bound(self) -> Mask:
+        """Coefficients that are at one of their bounds."""
+        if self.constraints is None:
+            return np.zeros(self.beta.size, dtype=np.bool_)
+        return self.constraints.at_bound(self.beta)
 
     @property
     def floor_is_estimated(self) -> bool:
@@ -252,6 +266,8 @@ class Fit:
         _demand(
             problem.fit_intercept or self.intercept == 0.0, "the intercept is not 0 in a model without one"
         )
+        violation = problem.violation(self.beta)
+        _demand(violation is None, f"a constraint does not hold: {violation}")
         _demand(certificate.floor in (None, self.floor), "the certificate is about another floor")
         found = problem.objective(self.beta, self.intercept - self.floor)
         _demand(

@@ -23,6 +23,10 @@ ZERO_OBJECTIVE_TOL = 1e-20
 # Share. A recomputed number differs from a stated one by the order of its sums, a thousandth of this.
 AGREEMENT_TOL = 1e-9
 
+# Share of the sum of the absolute values of the terms. A linear constraint that is missed by less holds: a
+# vertex of many constraints is found by solves that keep at least nine digits. Bounds hold exactly.
+CONSTRAINT_TOL = 1e-9
+
 # ---- Rank of matrices ----
 
 # Share of the largest eigenvalue of a Gram matrix of columns with length 1. Rounding moves eigenvalues by a
@@ -47,6 +51,9 @@ DRIFT_TOL = 1e-6
 # Share of the largest singular value. A smaller one amplifies the rounding of u beyond four digits: the
 # rows that are on do not determine its direction.
 SHORTEST_RANK_TOL = 1e-9
+# Share of the length of a row. What is left of it beside other rows is rounding if it is shorter: then the
+# constraint follows from the others, or there are no coefficients that satisfy all.
+INDEPENDENT_TOL = 1e-9
 # Units where rows and outcomes have size 1. Smaller entries are rounding and must not be magnified.
 SHORTEST_ZERO_TOL = 1e-11
 # Share of the largest |x|. A column with a smaller standard deviation is constant up to rounding.
@@ -67,6 +74,9 @@ BATCH_DIAGONAL = 1e-14
 SLOPE_TOL = 1e-11
 # Distance. A row held in the solution before stays held if it is this close to its kink.
 HOLD_TOL = 1e-9
+# Distance. A coefficient so close to its bound was held there, and is put there exactly: solves that hold a
+# row leave some hundred eps.
+AT_BOUND_TOL = 1e-12
 # Share of the steepest slope on a ray. Below it, the slope is what rounding has left of the sum of all
 # slopes.
 LEVEL_TOL = 1e-13
@@ -121,6 +131,10 @@ BOX_RTOL = 1e-9
 COVER_TOL = 1e-9
 # Share of the length of a row. A sample nearer to a subspace lies in it up to rounding.
 FACE_DISTANCE_TOL = 1e-9
+# Whitened units, in which all rows together have Gram matrix 1: the length of a row that stands for a
+# constraint. Any length is sound; a constraint that holds back a slope of mu costs a bound mu^2 / (4 length^2)
+# of the loss, and mu^2 is at most four times the loss.
+CONSTRAINT_LENGTH = 1e3
 # Weight of u^2 where a sample that is off has u > 0. Any weight is sound, because no better solution lies
 # there.
 OFF_PENALTY = 100.0

@@ -20,6 +20,7 @@ from rectifit.certificate.records import (
     FAR_FREE,
     FAR_ON,
     FREE,
+    LIMIT,
     OBJECTIVE,
     OFF,
     ON,
@@ -47,7 +48,7 @@ from rectifit.surrogate.kernel import (
     is_definite,
     multiply,
 )
-from rectifit.surrogate.records import FLAT, HELD, QUADRATIC, Minima, PieceProblem, WarmState
+from rectifit.surrogate.records import FLAT, HELD, QUADRATIC, WALL, Minima, PieceProblem, WarmState
 from rectifit.tolerances import DEFINITE_PIVOT, HOLD_TOL, INTERVAL_ATOL, INTERVAL_RTOL
 
 __all__ = ["CLOSED", "ENDED", "PAUSED", "ascend", "decide", "shrink"]
@@ -136,6 +137,9 @@ def shrink_by(samples, region, L, centre, room, W):
             u += Zt[j, i] * centre[j]
             length += W[j, i] * W[j, i]
         radius = math.sqrt(max(room, 0.0) * length) * (1.0 + INTERVAL_RTOL) + INTERVAL_ATOL
+        if region.kind[i] == LIMIT:
+            # Constraints stay as they are: closer ends would be held for nothing.
+            continue
         low[i] = max(low[i], u - radius)
         high[i] = min(high[i], u + radius)
     return decide_inside(region)
@@ -153,7 +157,7 @@ def limits_of(kind, low, high):
 
     A loss less some curvature has an envelope where there is a lower end, in slabs where there are both.
     """
-    lends = kind == ON or (low > -np.inf and (kind != SLAB or abs(high) < np.inf))
+    lends = kind == ON or (low > -np.inf and kind != LIMIT and (kind != SLAB or abs(high) < np.inf))
     least = (-MAX_TRANSFER if kind == SLAB else MIN_TRANSFER) if lends else 0.0
     return least, MAX_TRANSFER if kind in (FREE, FAR_FREE) else 0.0
 
@@ -207,7 +211,8 @@ def evaluate(samples, region, rows, state, work):
     multiply(columns, state.b, u)
     for i in range(m):
         held = i < n and state.state[i] == HELD and abs(u[i] - rows.kinks[i]) <= HOLD_TOL
-        states[i] = HELD if held else (QUADRATIC if u[i] > rows.kinks[i] else FLAT)
+        right = u[i] > rows.kinks[i] and rows.outcomes[i] > WALL
+        states[i] = HELD if held else (QUADRATIC if right else FLAT)
         weights[i] = 0.0 if states[i] == FLAT else 1.0
     for j in range(q):
         b[j] = state.b[j]

@@ -34,7 +34,7 @@ from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.bounds import is_regular
 from rectifit.certificate.ascent_kernel import decide
 from rectifit.certificate.best_first import ROUND_NODES, BestFirst, Control, Node, first_kinds
-from rectifit.certificate.envelope import FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB, Kinds
+from rectifit.certificate.envelope import FAR_FREE, FAR_ON, FREE, LIMIT, OFF, ON, SLAB, Kinds
 from rectifit.certificate.flats import falling_direction
 from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
@@ -127,13 +127,13 @@ class Signs(Node):
 
 
 class SignSearch(BestFirst[Signs]):
-    """The search over signs, below `reach` in absolute value of every u where that is given."""
+    """The search over signs, in a region if one is given: what is known of all solutions that matter."""
 
     def __init__(
         self,
         samples: Samples,
         control: Control,
-        reach: Vector | None = None,
+        region: Region | None = None,
         memory_limit: float = np.inf,
         budget: float = np.inf,
     ) -> None:
@@ -152,8 +152,8 @@ class SignSearch(BestFirst[Signs]):
         # The far region is held back as long as it may be cut off.
         self._held: list[Signs] = []
         self.holds_far = False
-        none = np.full(samples.y.size, np.inf) if reach is None else reach
-        self.region = Region(first_kinds(samples.y), -none, none.copy())
+        none = np.full(samples.y.size, np.inf)
+        self.region = Region(first_kinds(samples.y), -none, none) if region is None else region.copy()
         self._push([self._new(self.region)])
 
     def _use(self, samples: Samples) -> None:
@@ -176,7 +176,8 @@ class SignSearch(BestFirst[Signs]):
         if self.given.y.size == 0 or not self._find_first_signs(root):
             return []
         many = np.count_nonzero(self.region.kind == FREE) > MAX_FREE_WITHOUT_SLABS
-        if many and self._plain(root).factor is None and falling_direction(self.given.Z) is not None:
+        rows = self.given.Z[self.region.kind != LIMIT]
+        if many and self._plain(root).factor is None and falling_direction(rows) is not None:
             self.needs_slabs = True
             return [root]
         parts = self._tightened(root)
@@ -298,14 +299,15 @@ class SignSearch(BestFirst[Signs]):
         """The row of the slabs."""
         return np.asarray(self.samples.Z[-1])
 
-    def cut(self, v: Vector) -> None:
-        """Cut the root into slabs of v'Zb, v >= 0 with |v| = 1, instead of all that was open.
+    def cut(self, mean: Vector) -> None:
+        """Cut the root into slabs of mean'b instead of all that was open.
+
+        The mean is v'Z with v >= 0 and |v| = 1, or less than that for samples that have a loss.
 
         Together they hold all better solutions, the highest first and the far one last.
         """
         Z, _, y, ridge = self.given
         self._size = float(np.linalg.norm(y))
-        mean = Z.T @ v
         self._use(Samples.from_rows(np.vstack([Z, mean]), np.append(y, 0.0), ridge))
         top = (1.0 + np.sqrt(max(self.cutoff, 0.0)) / self._size) * (1.0 + INTERVAL_RTOL)
         cuts = (top, *FIRST_CUTS)
@@ -480,7 +482,7 @@ class SignSearch(BestFirst[Signs]):
     def _split_slab(self, node: Signs) -> list[Signs]:
         """Two slabs, or a slab and what is farther away; nothing where slabs would be too narrow."""
         kind, l, U = node.region  # noqa: E741
-        if kind[-1] != SLAB:
+        if not self.has_slabs or kind[-1] != SLAB:
             return []
         low, high = float(l[-1]) / self._size, float(U[-1]) / self._size
         if node.is_far:

@@ -177,7 +177,7 @@ class CellSearch(Tree):
         super().__init__(control, proved)
         self.least_found = np.inf
         self._first_bound = proved
-        self._turn = _choose_axes(samples)
+        self._given, self._turn = samples.Z, _choose_axes(samples)
         ridge = self._turn.T @ samples.ridge @ self._turn
         self.samples = Samples.from_rows(samples.Z @ self._turn, samples.y, ridge)
         self._first_kind = first_kinds(samples.y) if kind is None else kind
@@ -242,6 +242,11 @@ class CellSearch(Tree):
     def least_mean(self, mean: Vector) -> float:
         """A lower bound of mean'b over better ray minima, for the mean with the weights of `scale.centre`."""
         return self.scale.least_mean(self._turn.T @ mean, self._explained)
+
+    @property
+    def mean(self) -> Vector:
+        """A mean of all u that falls where all samples are off, with the weights of `scale.centre`."""
+        return np.asarray(self._given.T @ self.scale.centre())
 
     @property
     def total_work(self) -> float:

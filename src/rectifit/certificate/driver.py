@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifit import routing
-from rectifit._typing import Vector
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.box import Box
@@ -17,6 +16,7 @@ from rectifit.certificate.envelope import OFF, ON
 from rectifit.certificate.incumbent import Incumbent
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.proof import MEMORY_LIMIT, ProofResult
+from rectifit.certificate.records import Region
 from rectifit.certificate.search import Search
 from rectifit.clock import Clock
 from rectifit.data.problem import Point, RowPoint
@@ -102,7 +102,14 @@ class Driver:
             lambda: self.incumbent.promising,
             n_threads,
         )
-        self.search = Search(self.reduced.samples, control, self._reach(), memory_limit, budget)
+        self.search = Search(
+            self.reduced.samples,
+            control,
+            self._region(),
+            self.reduced.is_cone and box is None,
+            memory_limit,
+            budget,
+        )
 
     @property
     def best(self) -> RowPoint:
@@ -119,7 +126,8 @@ class Driver:
 
     def result(self, status: str) -> ProofResult:
         """What was proved."""
-        kind, counts = self.search.kind, self.reduced.counts
+        counts = self.reduced.counts
+        kind = self.search.kind[: counts.size]
         n_active = int(counts[kind == ON].sum())
         n_inactive = int(counts[kind == OFF].sum()) + self.reduced.n_zero
         return ProofResult(
@@ -140,7 +148,7 @@ class Driver:
 
     def _solve_plane(self) -> bool:
         """Two coefficients and not too many samples need no search."""
-        if not routing.is_planar(*self.reduced.Z.shape):
+        if self.problem.constraints is not None or not routing.is_planar(*self.reduced.Z.shape):
             return False
         value, b = least_in_plane(self.reduced.Z, self.reduced.y, self.reduced.ridge)
         self.incumbent.offer(b)
@@ -149,10 +157,11 @@ class Driver:
         self.lower_bound = max(self.lower_bound, self.reduced.objective(lowest))
         return True
 
-    def _reach(self) -> Vector | None:
-        """The largest |u| of every row within the box, in reduced units."""
+    def _region(self) -> Region:
+        """What is known of all solutions that matter: constraints, and the largest |u| within the box."""
+        region = self.reduced.region.copy()
         if self._box is None:
-            return None
+            return region
         box = Box.around(self.problem, self._box)
         size = box.measure(self.best.beta, self.best.intercept)
         if size > self._box:
@@ -160,7 +169,9 @@ class Driver:
                 f"box is {self._box:g}, but the fit in question has a standardised coefficient of size "
                 f"{size:.4g}; the box must be at least as large"
             )
-        return box.reach(self.reduced.rows) * self.reduced.roots * (1.0 + BOX_RTOL)
+        reach = box.reach(self.reduced.rows) * self.reduced.roots * (1.0 + BOX_RTOL)
+        region.l[: reach.size], region.U[: reach.size] = -reach, reach
+        return region
 
     def _cutoff(self) -> float:
         """The value down to which a proof must reach."""

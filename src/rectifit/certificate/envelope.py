@@ -17,6 +17,7 @@ coefficients: samples with c < 0 lend curvature, those with c > 0 borrow it. All
                        steeper than h at 0, the tangent from l to h
     FREE     y > 0     c > 0: the line that touches h left of 0 at a and right of 0 at t; otherwise, or if
                        a < l, the tangent from l to h at t; if t > U, a line that ends at (U, h(U))
+    LIMIT    f = 0     none: l <= u <= U are constraints of the relaxation
     SLAB     f = 0     c <= 0: the chord of c u^2 from l to U; penalties beyond both
 
 Far kinds stand for the least loss over all larger scales, t >= 1, of a sample with y > 0,
@@ -37,9 +38,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from rectifit._typing import Matrix, Vector
-from rectifit.certificate.records import CONVEX, FAR_FREE, FAR_ON, FREE, OFF, ON, SLAB, Kinds
+from rectifit.certificate.records import CONVEX, FAR_FREE, FAR_ON, FREE, LIMIT, OFF, ON, SLAB, Kinds
 
-__all__ = ["CONVEX", "FAR_FREE", "FAR_ON", "FREE", "OFF", "ON", "SLAB", "Envelopes", "Kinds"]
+__all__ = ["CONVEX", "FAR_FREE", "FAR_ON", "FREE", "LIMIT", "OFF", "ON", "SLAB", "Envelopes", "Kinds"]
 
 
 class Envelopes(NamedTuple):

@@ -42,10 +42,13 @@ class Incumbent:
 
     def offer(self, b: Vector) -> None:
         """Take a point in reduced coordinates as a candidate."""
-        r = np.maximum(self.reduced.Z @ b, 0.0) - self.reduced.y
+        # Behind the samples there are constraints, which cost nothing.
+        n = self.reduced.counts.size
+        r = np.maximum(self.reduced.Z[:n] @ b, 0.0) - self.reduced.y[:n]
         if float(r @ r) > self.promising:
             return
-        start = self.problem.evaluate(*self.reduced.coefficients(b))
+        beta, intercept = self.reduced.coefficients(b)
+        start = self.problem.evaluate(self.problem.allowed(beta), intercept)
         key = np.packbits(self.problem.active_at(start.u)).tobytes()
         with self._lock:
             if key in self._tried:

@@ -16,6 +16,7 @@ from rectifit.certificate.records import (
     FAR_FREE,
     FAR_ON,
     FREE,
+    LIMIT,
     OFF,
     ON,
     SLAB,
@@ -24,6 +25,7 @@ from rectifit.certificate.records import (
     Samples,
 )
 from rectifit.compiling import compiled, inner, shared
+from rectifit.surrogate.records import WALL
 from rectifit.tolerances import OFF_PENALTY
 
 __all__ = ["build", "build_rows", "support", "support_line"]
@@ -32,7 +34,7 @@ shared(pieces.conjugate, bounds.support_allowance)
 
 # The steepest line of a far sample, in whitened units. Next to 0 a steeper one would only cost digits.
 MAX_FAR_SLOPE = 1e3
-# Stands for an end that a slab does not have, in whitened units: no minimum is there.
+# Stands for an end that a slab or a constraint does not have, in whitened units: no minimum is there.
 NO_END = 1e30
 
 
@@ -74,6 +76,11 @@ def far_envelope(kind, y, lower, U, c, out):
 def envelope(kind, y, lower, U, c, out):
     """One envelope (see envelope.py): out <- constant, slope, right, t, jump, left, a, has_chord."""
     square, one, finite = y * y, 1.0 + c, lower > -np.inf
+    if kind == LIMIT:
+        # No line, no penalty: its rows are constraints.
+        for j in range(8):
+            out[j] = 0.0
+        return
     if kind >= SLAB:
         far_envelope(kind, y, lower, U, c, out)
         return
@@ -118,7 +125,8 @@ def build_rows(
     """Fill in envelopes and the kernel's rows; returns how many rows there are, and the constant.
 
     A sample that is ON is a whole quadratic. Other samples have a row for their right branch; those with a
-    left branch have another one behind, mirrored. slope <- the sum of all lines.
+    left branch have another one behind, mirrored. Constraints have one for each end. slope <- the sum of all
+    lines.
     """
     Z, _, y, _ = samples
     kind, lower, upper = region
@@ -134,6 +142,8 @@ def build_rows(
             root = math.sqrt(1.0 + c[i])
             kinks[i], outcomes[i] = -np.inf, y[i] / root
             constant += y[i] * y[i] - outcomes[i] * outcomes[i]
+        elif kind[i] == LIMIT:
+            root, kinks[i], outcomes[i] = 1.0, min(upper[i], NO_END), WALL
         else:
             root = math.sqrt(env[2])
             kinks[i] = root * env[3]
@@ -146,12 +156,15 @@ def build_rows(
             rows[i, j] = root * Z[i, j]
             length += Z[i, j] * Z[i, j]
         norms[i] = root * math.sqrt(length)
-        if kind[i] != ON and env[5] > 0.0:
-            root = math.sqrt(env[5])
+        has_end = kind[i] == LIMIT and lower[i] > -np.inf
+        if has_end or (kind[i] != ON and env[5] > 0.0):
+            root = 1.0 if has_end else math.sqrt(env[5])
             for j in range(q):
                 rows[m, j] = -root * Z[i, j]
             norms[m] = root * math.sqrt(length)
             kinks[m] = outcomes[m] = -root * env[6]
+            if has_end:
+                kinks[m], outcomes[m] = -lower[i], WALL
             m += 1
     return m, constant
 
@@ -172,6 +185,10 @@ def support_line(kinks, outcomes, u, slopes, constant, n_directions):
     for i in range(u.shape[0]):
         y, c = outcomes[i], kinks[i]
         slopes[i] = 2.0 * (u[i] - y) if c == -np.inf else max(slopes[i], 0.0)
+        if y == WALL:
+            total += slopes[i] * (u[i] - c)
+            size += slopes[i] * (abs(u[i]) + abs(c))
+            continue
         d = max(c - y, 0.0)
         s = y - d
         product = slopes[i] * (u[i] - s)

@@ -9,6 +9,8 @@ mean of their y
 is one sample of weight W and outcome m, and a constant. Weights are then absorbed and columns scaled as
 everywhere (surrogate/rows.py), and the coordinates turned so that all rows and the ridge together have the
 Gram matrix 1.
+
+A constraint c'beta <= d is one more row, of kind LIMIT, whose u is at most d in all solutions that matter.
 """
 
 from __future__ import annotations
@@ -21,9 +23,12 @@ import numpy.typing as npt
 from scipy.linalg import solve_triangular
 
 from rectifit._typing import Matrix, Vector
-from rectifit.certificate.records import Samples
+from rectifit.certificate.best_first import first_kinds
+from rectifit.certificate.records import LIMIT, Region, Samples
+from rectifit.constraints import Constraints
 from rectifit.data.problem import Problem
 from rectifit.surrogate.rows import WorkingRows
+from rectifit.tolerances import MIN_PIVOT
 
 __all__ = ["Reduced", "reduce_rows"]
 
@@ -33,7 +38,9 @@ class Reduced:
     """Rows Z, outcomes y and ridge in whitened coordinates; L = unit * (their objective) + constant.
 
     rows are those of X that are left, and a u of theirs is `roots` times as large here; counts says how many
-    samples each stands for, n_zero how many have u = 0 whatever the coefficients.
+    samples each stands for, n_zero how many have u = 0 whatever the coefficients. Behind them, Z and y have
+    rows for constraints. region is what is known of all rows. is_cone says whether all multiples of solutions
+    are solutions.
     """
 
     problem: Problem
@@ -47,6 +54,8 @@ class Reduced:
     roots: Vector
     counts: npt.NDArray[np.intp]
     n_zero: int
+    region: Region
+    is_cone: bool
 
     @cached_property
     def samples(self) -> Samples:
@@ -85,22 +94,52 @@ def reduce_rows(problem: Problem) -> Reduced:
         q = problem.n_features + int(problem.fit_intercept)
         nothing = np.zeros((0, q)), np.zeros(0), np.zeros((q, q)), np.eye(q)
         empty = np.zeros((0, problem.n_features)), np.zeros(0), np.zeros(0, dtype=np.intp)
-        return Reduced(problem, *nothing, 1.0, constant, *empty, n_zero)
+        region = Region(first_kinds(nothing[1]), np.zeros(0), np.zeros(0))
+        return Reduced(problem, *nothing, 1.0, constant, *empty, n_zero, region, True)
     rows, group = np.unique(X[keep].astype(np.float64), axis=0, return_inverse=True)
     group = group.ravel()
     weight = np.bincount(group, w[keep], minlength=len(rows))
     mean = np.bincount(group, (w * problem.y)[keep], minlength=len(rows)) / weight
     constant += float(w[keep] @ np.square(problem.y[keep] - mean[group]))
     merged = Problem.from_data(
-        rows, mean, sample_weight=weight, fit_intercept=problem.fit_intercept, alpha=problem.alpha
+        rows,
+        mean,
+        sample_weight=weight,
+        fit_intercept=problem.fit_intercept,
+        alpha=problem.alpha,
+        constraints=problem.constraints,
     )
     working = WorkingRows(merged)
-    L = np.linalg.cholesky(working.gram + working.ridge)
-    Z = np.ascontiguousarray(solve_triangular(L, working.rows(slice(None)).T, lower=True).T)
+    gram, placed = working.gram + working.ridge, working.rows(slice(None))
+    # Directions that only constraints know.
+    loose = gram.diagonal() <= MIN_PIVOT
+    gram[loose], gram[:, loose], placed[:, loose] = 0.0, 0.0, 0.0
+    L = np.linalg.cholesky(gram + np.diag(loose.astype(np.float64)))
+    Z = np.ascontiguousarray(solve_triangular(L, placed.T, lower=True).T)
     turn = solve_triangular(L, np.eye(len(L)), lower=True)
     ridge = turn @ working.ridge @ turn.T
     scale = working.scale
     back = working.T @ turn.T * scale
     counts = np.bincount(group, minlength=len(rows))
     roots = np.sqrt(weight) / scale
-    return Reduced(problem, Z, working.y, ridge, back, scale**2, constant, rows, roots, counts, n_zero)
+    y = working.y
+    kind, none = first_kinds(y), np.full(y.size, np.inf)
+    region, is_cone = Region(kind, -none, none), True
+    if problem.constraints is not None:
+        is_cone = problem.constraints.is_cone
+        more, limits = _constraint_rows(problem.constraints, back)
+        Z, y = np.vstack([Z, more]), np.append(y, np.zeros(len(more)))
+        region = Region(*(np.append(known, end) for known, end in zip(region, limits, strict=True)))
+    return Reduced(
+        problem, Z, y, ridge, back, scale**2, constant, rows, roots, counts, n_zero, region, is_cone
+    )
+
+
+def _constraint_rows(constraints: Constraints, to_coefficients: Matrix) -> tuple[Matrix, Region]:
+    """Rows of the constraints, of length 1, and between which ends their u lies."""
+    C, d, n_ties, _, _ = constraints.half_spaces
+    low = np.full(len(C), -np.inf)
+    low[len(C) - n_ties :] = d[len(C) - n_ties :]
+    rows = C @ to_coefficients[: C.shape[1]]
+    lengths = np.linalg.norm(rows, axis=1)
+    return rows / lengths[:, None], Region(np.full(len(C), LIMIT, dtype=np.int8), low / lengths, d / lengths)

@@ -19,6 +19,7 @@ __all__ = [
     "FAR_FREE",
     "FAR_ON",
     "FREE",
+    "LIMIT",
     "OBJECTIVE",
     "OFF",
     "ON",
@@ -60,11 +61,13 @@ CONVEX = 0
 FREE = 1
 ON = 2
 OFF = 3
+# A row without a loss that is a constraint: u = z'b lies in an interval.
+LIMIT = 4
 # A row without a loss, whose u = z'b is known to lie in an interval: a slab of coefficients.
-SLAB = 4
+SLAB = 5
 # As FREE and ON, but for the least loss of a sample over all larger scales, t >= 1, of u.
-FAR_FREE = 5
-FAR_ON = 6
+FAR_FREE = 6
+FAR_ON = 7
 
 # Small numbers, one per cell.
 Small = Annotated[npt.NDArray[np.int16], 1]
@@ -111,7 +114,8 @@ class Region(NamedTuple):
 class KernelRows(NamedTuple):
     """Pieces that are 0 left of their kink and (u - outcome)^2 - (kink - outcome)^2 right of it.
 
-    norms are the lengths of the rows. A piece without a kink (-infinity) is (u - outcome)^2.
+    norms are the lengths of the rows. A piece without a kink (-infinity) is (u - outcome)^2, and one with the
+    outcome WALL of the surrogate's kernel a constraint: u must not exceed its kink.
     """
 
     rows: Matrix

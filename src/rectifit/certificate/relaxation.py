@@ -32,13 +32,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from rectifit._typing import Mask, Matrix, Vector
+from rectifit._typing import Mask, Masks, Matrix, Vector
 from rectifit.bounds import is_balanced, repair_dual, residual_cost
 from rectifit.certificate.envelope import ON, Envelopes
 from rectifit.certificate.kernel import build, support
 from rectifit.certificate.records import KernelRows, Region, Samples
 from rectifit.surrogate.descent import descend
-from rectifit.surrogate.records import FLAT, HELD, Minima, PieceProblem, WarmState
+from rectifit.surrogate.records import FLAT, HELD, WALL, Minima, PieceProblem, WarmState
 from rectifit.tolerances import DEFINITE_PIVOT, HOLD_TOL, MAX_PLAIN_DECREMENT
 
 __all__ = ["Bound", "Pieces", "Region", "Relaxation", "Start"]
@@ -114,7 +114,7 @@ class Pieces:
             warm = start.warm.copy()
         else:
             u = rows @ start.b
-            state = (u > kink).astype(np.int8)
+            state = ((u > kink) & ~self._walls).astype(np.int8)
             if start.warm is not None and start.warm.state.size >= n and kink.size >= n:
                 # Rows that were held at their kink are likely to be there again.
                 held = (start.warm.state[:n] == HELD) & (np.abs(u[:n] - kink[:n]) <= HOLD_TOL)
@@ -142,6 +142,11 @@ class Pieces:
     def _whole(self) -> Mask:
         """Pieces without a kink."""
         return np.asarray(self._pieces.kinks == -np.inf)
+
+    @cached_property
+    def _walls(self) -> Mask:
+        """Pieces that are constraints."""
+        return np.asarray(self._pieces.outcomes == WALL)
 
     @cached_property
     def _factor(self) -> Matrix | None:
@@ -180,6 +185,7 @@ class Pieces:
             v = np.full_like(g, np.nan)
         with np.errstate(invalid="ignore"):
             decrement, remainder = residual_cost(gram, g, v)
+            decrement += self._moved(points, v, used)
             infeasible = ((lam < v @ self._columns) & used & ~self._whole).any(axis=1)
             good = is_balanced(remainder, np.abs(lam).sum(axis=1)) & ~infeasible
             values = np.where(good, supports - decrement, -np.inf)
@@ -197,7 +203,18 @@ class Pieces:
         if not is_balanced(repaired.remainder, float(np.abs(lam).sum())):
             return -np.inf
         supports, _ = self._support(b[None], repaired.slopes[None], slope)
-        return float(supports[0]) - repaired.decrement
+        at_most = np.full((1, b.size), repaired.reach)
+        moved = float(self._moved(b[None], at_most, repaired.slopes[None] > 0.0, by_length=True)[0])
+        return float(supports[0]) - repaired.decrement - moved
+
+    def _moved(self, points: Matrix, v: Matrix, used: Masks, by_length: bool = False) -> Vector:
+        """What slopes of constraints that are moved by z'v, or at most |z||v|, cost away from their kinks."""
+        pieces, walls = self._pieces, self._walls
+        if not walls.any():
+            return np.zeros(len(points))
+        moves = v[:, :1] * pieces.norms[walls] if by_length else np.abs(v @ self._columns[:, walls])
+        away = np.abs(points @ self._columns[:, walls] - pieces.kinks[walls])
+        return np.asarray((moves * away * used[:, walls]).sum(axis=1))
 
 
 class Relaxation(Pieces):

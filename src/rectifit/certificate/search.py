@@ -20,13 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rectifit._typing import Vector
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.branching import SignSearch
 from rectifit.certificate.cells import CellSearch
 from rectifit.certificate.proof import MEMORY_LIMIT
-from rectifit.certificate.records import Kinds, Samples
+from rectifit._typing import Vector
+from rectifit.certificate.records import CONVEX, LIMIT, Kinds, Region, Samples
 from rectifit.parallel import workers
+from rectifit.tolerances import CONSTRAINT_LENGTH
 
 __all__ = ["Search"]
 
@@ -66,6 +67,22 @@ SIGN_COST_SAMPLES = 900
 SIGN_NODE_SAMPLES = 30_000
 # Of the memory, the share of each part while there are two.
 HALF = 0.5
+
+
+def as_samples(samples: Samples, region: Region) -> tuple[Samples, Kinds]:
+    """Constraints u <= 0 and u = 0 as samples with y = 0, which cost nothing where they hold.
+
+    Bounds for all of these samples are bounds for the constrained problem. Rows are long, so that samples cost
+    much where the constraint does not hold, and all that holds of samples holds of them.
+    """
+    is_limit = region.kind == LIMIT
+    if not is_limit.any():
+        return samples, region.kind
+    Z, tied = samples.Z.copy(), is_limit & (region.l > -np.inf)
+    Z[is_limit] *= CONSTRAINT_LENGTH
+    Z, y = np.vstack([Z, -Z[tied]]), np.append(samples.y, np.zeros(np.count_nonzero(tied)))
+    kind = np.append(np.where(is_limit, CONVEX, region.kind), np.full(np.count_nonzero(tied), CONVEX))
+    return Samples.from_rows(Z, y, samples.ridge), kind.astype(np.int8)
 
 
 @dataclass
@@ -120,9 +137,11 @@ class Search:
     ----------
     samples : Samples
     control : Control
-    reach : Vector, optional
-        The largest |u| of every sample that is looked at. Coefficients are then not free to grow, so that
-        arguments along rays do not hold, and the search goes by signs.
+    region : Region, optional
+        What is known of all solutions that matter.
+    is_cone : bool, default=True
+        Whether all multiples of such solutions matter, too. If not, arguments along rays do not hold, and the
+        search goes by signs.
     memory_limit : int, optional
         Bytes that open nodes may take.
     budget : int, optional
@@ -133,13 +152,14 @@ class Search:
         self,
         samples: Samples,
         control: Control,
-        reach: Vector | None = None,
+        region: Region | None = None,
+        is_cone: bool = True,
         memory_limit: int = MEMORY_LIMIT,
         budget: float = np.inf,
     ) -> None:
-        self._samples, self._control, self._reach = samples, control, reach
+        self._samples, self._control, self._is_cone = samples, control, is_cone
         self._memory_limit, self._budget = memory_limit, budget
-        signs = SignSearch(samples, control, reach, HALF * memory_limit, budget)
+        signs = SignSearch(samples, control, region, HALF * memory_limit, budget)
         self._signs = Part(signs)
         self._parts = [self._signs]
         # Work up to which a part is believed to be about to end, 0 before one was.
@@ -176,19 +196,16 @@ class Search:
         root.advance()
         if root.needs_slabs and self._budget < np.inf:
             return False
-        if root.needs_slabs and self._reach is None and self._samples.Z.shape[1] <= MAX_CELL_COLUMNS:
+        if root.needs_slabs and self._is_cone and self._samples.Z.shape[1] <= MAX_CELL_COLUMNS:
             memory = int(HALF * self._memory_limit)
+            samples, kind = as_samples(self._samples, root.region)
             cells = CellSearch(
-                self._samples,
-                self._control,
-                kind=root.kind,
-                proved=root.lower_bound,
-                memory_limit=memory,
+                samples, self._control, kind=kind, proved=root.lower_bound, memory_limit=memory
             )
             self._parts.append(Part(cells))
         if root.needs_slabs:
-            n, root.holds_far = self._samples.y.size, len(self._parts) > 1
-            root.cut(np.full(n, n**-0.5) if len(self._parts) == 1 else self._cells.scale.centre())
+            root.holds_far = len(self._parts) > 1
+            root.cut(self._mean())
         with workers(self._control.n_threads) as mapped:
             while not self._is_done:
                 part, end = self._next()
@@ -204,6 +221,13 @@ class Search:
                         self._cells.advance_scale(mapped)
                     self._control.report()
         return any(part.search.is_closed for part in self._parts)
+
+    def _mean(self) -> Vector:
+        """The row v'Z of the slabs, from the scale or with equal weights; rows without a loss have none."""
+        if len(self._parts) > 1:
+            return self._cells.mean
+        equal = (self._signs.search.kind != LIMIT).astype(np.float64)
+        return np.asarray(equal @ self._samples.Z / np.linalg.norm(equal))
 
     @property
     def _is_done(self) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 
 from rectifit._typing import Index, Mask, Matrix, Vector
 from rectifit.certificate.ascent_kernel import decide, shrink
-from rectifit.certificate.envelope import CONVEX, FAR_FREE, FREE, SLAB, Kinds
+from rectifit.certificate.envelope import CONVEX, FAR_FREE, FREE, LIMIT, SLAB, Kinds
 from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation
 from rectifit.tolerances import INTERVAL_ATOL, INTERVAL_RTOL
@@ -76,7 +76,8 @@ def shrink_by_cost(region: Region, y: Vector, cutoff: float) -> int:
     negative = np.minimum(y, 0.0)
     room = max(cutoff - float(negative @ negative), 0.0)
     radius = np.sqrt(room + np.square(negative)) * (1.0 + INTERVAL_RTOL) + INTERVAL_ATOL
-    np.minimum(region.U, y + radius, out=region.U)
+    # A row without a loss costs nothing wherever its u is.
+    np.minimum(region.U, y + radius, out=region.U, where=region.kind != LIMIT)
     on = y > radius
     region.l[on] = np.maximum(region.l[on], (y - radius)[on])
     return int(decide(tuple(region)))
@@ -196,8 +197,9 @@ def shrink_by_box(
         return -1
     centre, radius = 0.5 * Z @ (low + high), 0.5 * np.abs(Z) @ (high - low)
     radius = radius * (1.0 + INTERVAL_RTOL) + INTERVAL_ATOL
-    np.maximum(region.l, centre - radius, out=region.l)
-    np.minimum(region.U, centre + radius, out=region.U)
+    samples = region.kind != LIMIT
+    np.maximum(region.l, centre - radius, out=region.l, where=samples)
+    np.minimum(region.U, centre + radius, out=region.U, where=samples)
     return int(decide(tuple(region)))
 
 

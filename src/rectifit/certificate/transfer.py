@@ -24,7 +24,7 @@ import numpy as np
 
 from rectifit._typing import Vector
 from rectifit.certificate import ascent_kernel
-from rectifit.certificate.envelope import ON, SLAB
+from rectifit.certificate.envelope import LIMIT, ON, SLAB
 from rectifit.certificate.records import (
     BEST,
     EVALUATIONS,
@@ -60,6 +60,7 @@ class Ascent(NamedTuple):
 def first_transfer(region: Region) -> Vector:
     """A c with which C is positive definite: samples that are ON lend a third, all others very little."""
     has_end = (region.l > -np.inf) & ((region.kind != SLAB) | np.isfinite(region.U))
+    has_end &= region.kind != LIMIT
     return np.where(region.kind == ON, FIRST_TRANSFER_ON, np.where(has_end, FIRST_TRANSFER, 0.0))
 
 

@@ -12,7 +12,7 @@ from rectifit.data.base import Data
 from rectifit.data.dask import check_dimensions, is_dask, predict_chunks
 from rectifit.data.prediction import relu
 
-__all__ = ["header_of", "is_lazy", "like", "predict"]
+__all__ = ["header_of", "is_lazy", "like", "names_of", "predict"]
 
 
 def header_of(X: Any) -> Any:
@@ -23,6 +23,14 @@ def header_of(X: Any) -> Any:
         check_dimensions(X, "X", 2)
     # The empty frame in _meta has the columns of the dask frame.
     return X._meta if is_dask(X) and hasattr(X, "columns") else X
+
+
+def names_of(X: Any) -> list[str] | None:
+    """Names of the columns, where they have any."""
+    names = X.feature_names if isinstance(X, Data) else getattr(X, "columns", None)
+    if names is None or not all(isinstance(name, str) for name in names):
+        return None
+    return list(names)
 
 
 def is_lazy(X: Any) -> bool:

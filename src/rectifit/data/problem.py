@@ -2,7 +2,8 @@
 
     L(beta, b) = sum_i w_i (max(0, u_i) - y_i)^2 + alpha |beta|^2,      u_i = x_i'beta + b
 
-The intercept b is an unpenalised column of ones, or 0 with fit_intercept=False.
+The intercept b is an unpenalised column of ones, or 0 with fit_intercept=False. The coefficients beta may be
+constrained.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from rectifit._typing import Mask, Matrix, Vector
 from rectifit.active import ActiveSet, Members
 from rectifit.checks import check_number
+from rectifit.constraints import Constraints
 from rectifit.data.base import Data
 from rectifit.data.memory import MemoryData
 from rectifit.data.sampling import SampleTask
@@ -48,6 +50,7 @@ class Problem:
     data: Data
     fit_intercept: bool = True
     alpha: float = 0.0
+    constraints: Constraints | None = None
     _shifted: dict[float, Problem] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -65,6 +68,7 @@ class Problem:
         sample_weight: object = None,
         fit_intercept: bool = True,
         alpha: float = 0.0,
+        constraints: Constraints | None = None,
     ) -> Problem:
         """Check data in memory and return the problem.
 
@@ -79,6 +83,8 @@ class Problem:
         fit_intercept : bool, default=True
         alpha : float, default=0.0
             Ridge penalty, non-negative; the intercept is not penalised.
+        constraints : Constraints, optional
+            What is known about coefficients, as `rectifit.constraints.read_constraints` returns it.
 
         Raises
         ------
@@ -91,7 +97,7 @@ class Problem:
         >>> problem.objective([1.0])
         0.0
         """
-        return cls(MemoryData.from_arrays(X, y, sample_weight), fit_intercept, alpha)
+        return cls(MemoryData.from_arrays(X, y, sample_weight), fit_intercept, alpha, constraints)
 
     @property
     def n_samples(self) -> int:
@@ -141,7 +147,34 @@ class Problem:
         if self.data.in_memory:
             return self
         X, y, w, _ = self.data.reduce(SampleTask(n_rows / self.n_samples)).joined()
-        return Problem(MemoryData(X, y, w), self.fit_intercept, self.alpha * y.size / self.n_samples)
+        return self.part(MemoryData(X, y, w))
+
+    def part(self, data: MemoryData) -> Problem:
+        """A problem of some of the rows, with their share of the ridge."""
+        return replace(self, data=data, alpha=self.alpha * data.n_samples / self.n_samples, _shifted={})
+
+    @property
+    def allows_zero(self) -> bool:
+        """Whether all coefficients may be 0."""
+        return self.constraints is None or self.constraints.holds_zero
+
+    def violation(self, beta: Vector) -> str | None:
+        """What constraints coefficients violate beyond rounding, in words; None if none."""
+        if self.constraints is None:
+            return None
+        unit: Vector | float = 0.0
+        if self.data.in_memory:
+            largest = np.asarray(abs(self.X).max(axis=0)).ravel()
+            unit = self.data.outcomes.top / np.where(largest > 0.0, largest, 1.0)
+        return self.constraints.violation(beta, unit)
+
+    def allowed(self, beta: Vector) -> Vector:
+        """The given coefficients if they are allowed, else allowed ones near them."""
+        return beta if self.constraints is None else self.constraints.nearest(beta)
+
+    def clipped(self, beta: Vector) -> Vector:
+        """Coefficients within their bounds, from which rounding has parted them."""
+        return beta if self.constraints is None else self.constraints.clipped(beta)
 
     def objective(self, beta: npt.ArrayLike, intercept: float = 0.0) -> float:
         """The true objective L, the plain weighted sum of squares plus the ridge term."""

@@ -233,7 +233,8 @@ def _affordable(problem: Problem) -> int:
 
 def _first_point(problem: Problem, start: Coefficients | None) -> FloorPoint:
     """The start with its best floor, or the best constant."""
-    beta, intercept = (np.zeros(problem.n_features), 0.0) if start is None else start
+    zero = problem.allowed(np.zeros(problem.n_features))
+    beta, intercept = (zero, 0.0) if start is None else start
     u = problem.preactivation(beta, intercept)
     floor = best_floor(problem, u if start is not None else np.full_like(u, problem.y.min()))
     return FloorPoint.at(problem, beta, floor if start is None else intercept, floor)
@@ -256,7 +257,7 @@ def _search_at(problem: Problem, floor: float, seconds: float | None) -> FloorPo
     if stopped is Stop.INTERRUPTED:
         raise KeyboardInterrupt
     if search.best is None:
-        return FloorPoint.at(problem, np.zeros(problem.n_features), floor, floor)
+        return FloorPoint.at(problem, problem.allowed(np.zeros(problem.n_features)), floor, floor)
     return FloorPoint.at(problem, search.best.beta, search.best.intercept + floor, floor)
 
 

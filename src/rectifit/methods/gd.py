@@ -6,11 +6,13 @@ step t goes to beta - eta g, eta = eta0 / (1 + gamma t), with eta <- shrink * et
 ends when L falls by no more than eps. (The paper calls the factor alpha, which is the ridge here.)
 
 With weights the mean is the weighted one, and the ridge joins the sum. The intercept is a column of ones.
-X is taken as it is, without any scaling, as in the paper.
+X is taken as it is, without any scaling, as in the paper. With constraints every step goes to the nearest
+coefficients that they allow.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,24 +44,25 @@ class GradientDescent:
     def run(self, search: Search) -> Stop:
         """Step downhill until nothing is gained; the last point is the best."""
         problem, start = search.problem, search.best
-        at = (np.zeros(problem.n_features), 0.0) if start is None else (start.beta, start.intercept)
+        zero = problem.allowed(np.zeros(problem.n_features))
+        at = (zero, 0.0) if start is None else (start.beta, start.intercept)
         point = start if isinstance(start, RowPoint) else problem.evaluate(*at)
         search.offer(point)
         with np.errstate(over="ignore", invalid="ignore"):
             for t in range(self.max_iter):
                 search.check()
                 g, g0 = self.direction(search, point.u, point.beta)
-                du = problem.preactivation(g, g0)
+                take = _steps(problem, point, g, g0)
                 eta = self.eta0 / (1.0 + self.gamma * t)
                 for _ in range(MAX_BACKTRACKS):
-                    # The step is judged by the pre-activation it leads to, which costs no pass over X.
-                    if problem.objective_at(point.u - eta * du, point.beta - eta * g) < point.objective:
+                    objective, finish = take(eta)
+                    if objective < point.objective:
                         break
                     eta *= self.shrink
                 else:
                     return Stop.NO_DESCENT
                 before = point.objective
-                point = problem.evaluate(point.beta - eta * g, point.intercept - eta * g0)
+                point = finish()
                 search.offer(point)
                 search.report(t + 1, self.max_iter)
                 if not before - point.objective > self.eps:
@@ -69,6 +72,28 @@ class GradientDescent:
     def direction(self, search: Search, u: Vector, beta: Vector) -> tuple[Vector, float]:
         """The gradient over all samples."""
         return mean_gradient(search.problem, u, beta)
+
+
+def _steps(
+    problem: Problem, point: RowPoint, g: Vector, g0: float
+) -> Callable[[float], tuple[float, Callable[[], RowPoint]]]:
+    """From the length of a step to the objective there, and to the point if the step is taken."""
+    if problem.constraints is not None:
+
+        def project(eta: float) -> tuple[float, Callable[[], RowPoint]]:
+            end = problem.evaluate(problem.allowed(point.beta - eta * g), point.intercept - eta * g0)
+            return end.objective, lambda: end
+
+        return project
+    du = problem.preactivation(g, g0)
+
+    def step(eta: float) -> tuple[float, Callable[[], RowPoint]]:
+        # A step is judged by the pre-activation it leads to, which costs no pass over X.
+        beta = point.beta - eta * g
+        objective = float(problem.objective_at(point.u - eta * du, beta))
+        return objective, lambda: problem.evaluate(beta, point.intercept - eta * g0)
+
+    return step
 
 
 def mean_gradient(problem: Problem, u: Vector, beta: Vector) -> tuple[Vector, float]:

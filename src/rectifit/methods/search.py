@@ -184,12 +184,15 @@ class Search:
         self._progress.update(f"{self._stage}, {text}", done, None)
 
     def finish(self, method: str, stopped: Stop) -> Fit:
-        """What was found. A search that was stopped before its first point has found the zero function."""
+        """What was found. A search that was stopped before its first point has found the zero function, or what
+        constraints allow near zero coefficients.
+        """
         if self.n_surrogates > 0 and self.best is not None:
             self.best = self.engine.shorten(self.best) or self.best
         if self.best is None:
-            self.best = Point(np.zeros(self.problem.n_features), 0.0, self.problem.null_objective)
-        beta, intercept = np.array(self.best.beta), self.best.intercept
+            zero = self.problem.allowed(np.zeros(self.problem.n_features))
+            self.best = Point(zero, 0.0, self.problem.null_objective)
+        beta, intercept = np.array(self.problem.clipped(self.best.beta)), self.best.intercept
         # Once more by itself, so that the number is the one that `Problem.objective` gives.
         self.best = Point(beta, intercept, self.problem.objective(beta, intercept))
         beta.setflags(write=False)
@@ -208,6 +211,7 @@ class Search:
             guarantee=self.guarantee,
             problem=self.problem,
             surrogate=self.least,
+            constraints=self.problem.constraints,
         )
 
     def _certificate(self) -> Certificate:

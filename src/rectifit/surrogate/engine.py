@@ -90,7 +90,7 @@ class Engine(ABC):
 
     @abstractmethod
     def evaluate(self, points: Sequence[Coefficients]) -> list[Point]:
-        """The true objectives of some coefficients."""
+        """The true objectives of some coefficients, or of allowed ones near them."""
 
     @abstractmethod
     def active_at(self, points: Sequence[Point]) -> list[ActiveSet]:

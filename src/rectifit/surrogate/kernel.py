@@ -12,6 +12,9 @@ Each row is on its quadratic, on its constant, or HELD at its kink (u_i = c_i). 
 3. when the whole step was free, look at the slopes that the held rows need: optimal when all lie in
    [0, jump], otherwise release.
 
+A constraint is a row, too: a wall has no cost left of its kink and an infinite jump there, and a tie is held
+at its kink for ever. Searches begin at points that satisfy all constraints, up to rounding.
+
 Termination. Every step of positive length lowers the objective strictly, and the minimum over one
 assignment of states is visited at most once while it falls, so there are finitely many such steps. Steps of
 length zero, possible where more kinks meet in a point than the dimension allows, are counted, and too many in
@@ -34,6 +37,8 @@ from rectifit.surrogate.records import (
     FLAT,
     HELD,
     QUADRATIC,
+    TIE,
+    WALL,
     Evaluated,
     Minima,
     PieceProblem,
@@ -86,7 +91,7 @@ MAX_ZERO_STEPS = 10
 MAX_STEPS = 1000
 MAX_STEPS_PER_COEFFICIENT = 100
 
-shared(pieces.value, pieces.conjugate, pieces.support, bounds.allowance)
+shared(pieces.value, pieces.conjugate, pieces.support, bounds.allowance, bounds.support_allowance)
 
 
 @inner
@@ -320,6 +325,12 @@ def look_ahead(du, noise, norms, c, u, state, reach, when, who):
 
 
 @inner
+def excess_slope(y, c, i, slope):
+    """How far a slope of a held row lies outside of [0, jump]; those of ties may have any size."""
+    return -np.inf if y[i] == TIE else max(-slope, slope - 2.0 * (c[i] - y[i]))
+
+
+@inner
 def release(y, c, held, n_held, lam, V, every, moves, to):
     """Let go of held rows whose slope lies outside [0, jump]: every one of them, or only the worst.
 
@@ -327,10 +338,10 @@ def release(y, c, held, n_held, lam, V, every, moves, to):
     """
     worst, n_moves = SLOPE_TOL, 0
     for a in range(n_held):
-        worst = max(worst, -lam[a], lam[a] - 2.0 * (c[held[a]] - y[held[a]]))
+        worst = max(worst, excess_slope(y, c, held[a], lam[a]))
     limit = SLOPE_TOL if every else worst
     for a in range(n_held - 1, -1, -1):
-        out = max(-lam[a], lam[a] - 2.0 * (c[held[a]] - y[held[a]]))
+        out = excess_slope(y, c, held[a], lam[a])
         if out > SLOPE_TOL and out >= limit:
             moves[n_moves], to[n_moves] = held[a], QUADRATIC if lam[a] > 0.0 else FLAT
             n_moves += 1
@@ -341,21 +352,33 @@ def release(y, c, held, n_held, lam, V, every, moves, to):
 
 
 @inner
-def classify(c, warm, trust, held, moves, to):
+def classify(y, c, warm, trust, held, moves, to):
     """Find the rows that stay held, and those whose state does not agree with their side of the kink.
 
-    The latter are entered in moves and to; with `trust` there are none. Returns both numbers.
+    The latter are entered in moves and to; with `trust` there are none. Walls that do not stand are held: the
+    next step leads back to them. Returns both numbers.
     """
     u, state = warm.u, warm.state
-    n_held, n_moves = np.int64(0), np.int64(0)
-    for i in range(u.shape[0]):
+    n_held, n_moves, n_rows = np.int64(0), np.int64(0), u.shape[0]
+    # Ties first, which must not be crowded out.
+    while n_rows > 0 and y[n_rows - 1] == TIE:
+        n_rows -= 1
+        held[n_held] = n_rows
+        n_held += 1
+    for i in range(n_rows):
         side = QUADRATIC if u[i] > c[i] else FLAT
-        if state[i] == HELD and (abs(u[i] - c[i]) <= HOLD_TOL or trust) and n_held < held.shape[0]:
+        if y[i] == WALL:
+            side = HELD if u[i] > c[i] + HOLD_TOL and n_held < held.shape[0] else FLAT
+        keeps = side == HELD or abs(u[i] - c[i]) <= HOLD_TOL or trust
+        if state[i] == HELD and keeps and n_held < held.shape[0]:
             held[n_held] = i
             n_held += 1
         elif state[i] != side and not trust:
             moves[n_moves], to[n_moves] = i, side
             n_moves += 1
+            if side == HELD:
+                held[n_held] = i
+                n_held += 1
     return n_held, n_moves
 
 
@@ -421,7 +444,7 @@ def write_slopes(y, c, warm, held, n_held, lam, slopes):
             slopes[i] = max(slopes[i], 0.0)
     for a in range(n_held):
         i = held[a]
-        slopes[i] = min(max(lam[a], 0.0), 2.0 * (c[i] - y[i]))
+        slopes[i] = lam[a] if y[i] == TIE else min(max(lam[a], 0.0), 2.0 * (c[i] - y[i]))
 
 
 def find_minima(
@@ -451,7 +474,11 @@ def find_minima(
     V, S = np.empty((q, q)), np.empty((q, q))
     g, d, lam, gap = np.empty(q), np.empty(q), np.empty(q), np.empty(q)
     held, n_held = np.empty(q, np.int64), np.int64(0)
-    total = max(dot(y, y), 1e-300)
+    total, max_zero_steps = 1e-300, MAX_ZERO_STEPS
+    for i in range(n):
+        total += y[i] * y[i] if abs(y[i]) < np.inf else 0.0
+        # Every wall that meets the point may be come to by a step of length zero.
+        max_zero_steps += 1 if y[i] == WALL and max_zero_steps < MAX_ZERO_STEPS + q else 0
     noticeable, negligible = DESCENT_TOL * total, FLAT_DESCENT_TOL * total
     n_converged = 0
     for line in range(minima.factors.shape[0]):
@@ -467,8 +494,8 @@ def find_minima(
         stale, fresh, factored, at_minimum, done = True, True, False, False, False
         # eager: how often rows may still be released, all at once, before a minimum is reached.
         eager, zero_steps, count = MAX_EAGER_RELEASES, 0, 0
-        n_held, n_moves = classify(c, warm, trust, held, moves, to)
-        while count < max_steps and zero_steps <= MAX_ZERO_STEPS and not done:
+        n_held, n_moves = classify(y, c, warm, trust, held, moves, to)
+        while count < max_steps and zero_steps <= max_zero_steps and not done:
             count += 1
             if stale and count > 1:
                 multiply(Zt, delta, u)
@@ -537,6 +564,9 @@ def find_minima(
                     to[n_moves] = HELD
                     held[n_held], lam[n_held] = hold, 0.0
                     n_held += 1
+                elif y[hold] == WALL:
+                    # Rows are held that depend on each other: the search stands still.
+                    to[n_moves], zero_steps = FLAT, max_zero_steps + 1
                 n_moves += 1
             at_minimum = n_moves == 0 and (abs(step - 1.0) <= WHOLE_STEP_TOL or curvature <= negligible)
             if at_minimum and zero_steps == 0:
@@ -573,18 +603,21 @@ def evaluate_with_bound(
 ) -> int:
     """Evaluate solutions of `minimise` (without a background slope) from the data, one line each.
 
-    The slopes are checked by lambda_i >= |z_i||v| (see bounds.py). Returns how many lines are infeasible.
+    Coefficients are brought into their bounds, from which only rounding can part them. The slopes are checked
+    by lambda_i >= |z_i||v| (see bounds.py). Returns how many lines are infeasible.
     """
     problem, source = PieceProblem(*problem), Source(*source)
     minima, evaluated = Minima(*minima), Evaluated(*evaluated)
     y, Zt, norms = problem.y, problem.Zt, problem.norms
-    q, n = Zt.shape
+    (q, n_rows), n = Zt.shape, source.At.shape[1]
     v, n_infeasible = np.empty(q), 0
     for line in range(minima.deltas.shape[0]):
         gamma, slopes, columns = minima.deltas[line], minima.slopes[line], evaluated.columns[line]
         u, extent, value = evaluated.u[line], 0.0, 0.0
         multiply(source.Tt, gamma, columns)
         for j in range(columns.shape[0]):
+            columns[j] = source.high[j] if columns[j] >= source.high[j] - source.near[j] else columns[j]
+            columns[j] = source.low[j] if columns[j] <= source.low[j] + source.near[j] else columns[j]
             extent += abs(columns[j]) * source.largest[j]
             value += source.penalty[j] * columns[j] * columns[j]
         gradient(Zt, slopes, problem.slope[0], problem.curvature, gamma, v)
@@ -604,6 +637,17 @@ def evaluate_with_bound(
             infeasible |= sloped and slopes[i] < reach * norms[i]
         size = math.sqrt(dot(gamma, gamma))
         slack = bounds.allowance(n, value, q, extent, total, remainder, size)
+        for i in range(n, n_rows):
+            at, c, length = 0.0, kinks[line, i], abs(kinks[line, i])
+            for j in range(columns.shape[0]):
+                at += source.walls[i - n, j] * columns[j]
+                length += abs(source.walls[i - n, j] * columns[j])
+            # What slopes that were changed to balance the residual would cost away from the wall.
+            moved = reach * norms[i] * abs(c - at) if minima.states[line, i] != FLAT else 0.0
+            loss += slopes[i] * (c - at) + moved
+            slack += bounds.support_allowance(q, abs(slopes[i]) * length)
+            held = minima.states[line, i] == HELD and y[i] == WALL
+            infeasible |= held and slopes[i] < reach * norms[i]
         for j in range(columns.shape[0]):
             columns[j] *= scale
         for i in range(n):

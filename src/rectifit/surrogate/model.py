@@ -7,7 +7,7 @@ near rows the model
 
 is minimised exactly by the compiled kernel. With too many, a Newton step is made on the surrogate with
 smoothed kinks. The slopes at the end of either are a dual vector for the point that was read, whose bound is
-that of `rectifit.bounds`.
+that of `rectifit.bounds`. Constraints are rows of both models (see `rectifit.surrogate.walls`).
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from rectifit._typing import Mask, Matrix, Vector
 from rectifit.active import ActiveSet
 from rectifit.bounds import fenchel_gap, residual_cost, solve_gram
 from rectifit.surrogate.band import Near
-from rectifit.surrogate.records import FLAT, HELD, QUADRATIC, PieceProblem, WarmState
+from rectifit.surrogate.records import FLAT, HELD, QUADRATIC, Minima, PieceProblem, WarmState
+from rectifit.surrogate.walls import Walls
 
-__all__ = ["BandSums", "Iterate", "ModelStep", "View", "step_from"]
+__all__ = ["BandSums", "Iterate", "ModelStep", "View", "WarmModel", "step_from"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +94,19 @@ class View:
         return replace(self, near=None, band=None)
 
 
+class WarmModel(NamedTuple):
+    """A model that was minimised, of which the next look may see the same near rows, and the last state."""
+
+    near: Matrix
+    problem: PieceProblem
+    warm: WarmState
+
+
 class ModelStep(NamedTuple):
     """The way to the minimum of the model, a slope of F_I at the point, and what the bound loses there.
 
-    near_slopes are those of the near rows at the end of the way; n_steps counts steps of the kernel; warm is
-    the state in which the kernel ended, where the next look may have the same near rows.
+    near_slopes and wall_slopes are those of near rows and constraints at the end of the way; n_steps counts
+    steps of the kernel.
     """
 
     delta: Vector
@@ -106,57 +115,84 @@ class ModelStep(NamedTuple):
     remainder: float
     is_exact: bool
     near_slopes: Vector
+    wall_slopes: Vector
     n_steps: int
-    warm: tuple[PieceProblem, WarmState] | None
+    warm: WarmModel | None
 
 
-def step_from(view: View, last: ModelStep | None = None, fine: float = 0.0) -> ModelStep:
+def step_from(
+    view: View, walls: Walls | None = None, last: ModelStep | None = None, fine: float = 0.0
+) -> ModelStep:
     """The step to the minimum of the model.
 
     `last` is the step before, from the same surrogate. If its slopes already prove the point minimal, up to a
     loss of `fine`, the model is not minimised again.
     """
     if view.near is None or (view.near.v.size == 0 and view.band is not None):
-        return _smooth_step(view)
-    return _exact_step(view, view.near, last, fine)
+        return _smooth_step(view, walls)
+    return _exact_step(view, view.near, walls, last, fine)
 
 
-def _exact_step(view: View, near: Near, last: ModelStep | None, fine: float) -> ModelStep:
+def _exact_step(
+    view: View, near: Near, walls: Walls | None, last: ModelStep | None, fine: float
+) -> ModelStep:
     """Minimise far quadratic plus near pieces."""
+    Z, v, u = near
+    kink = pieces.inactive_kink(v)
+    slope = view.slope + pieces.slope(u, v, kink) @ Z
+    at_walls = np.zeros(0) if walls is None else walls.rows @ view.at.gamma
+    known = None if last is None else last.warm
+    if last is not None and known is not None and known.near is Z and known.problem.curvature is view.gram:
+        # The same rows are near and the far rows have not changed: only the point has moved.
+        gap, near_slope = fenchel_gap(u, v, kink, last.near_slopes), last.near_slopes @ Z
+        loss, remainder = _loss(view, near_slope, gap, walls, at_walls, last.wall_slopes)
+        if loss <= fine:
+            still = np.zeros_like(view.slope)
+            return ModelStep(
+                still, slope, loss, remainder, True, last.near_slopes, last.wall_slopes, 0, known
+            )
+        u_all = np.append(u, at_walls)
+        problem = known.problem._replace(u0=u_all, slope=view.slope[None])
+        warm = known.warm._replace(delta=np.zeros_like(view.slope), u=u_all.copy())
+    else:
+        problem = _problem(view.slope, view.gram, Z, v, u, walls, at_walls)
+        warm = _first_state(view, problem, kink, walls)
+    found = _descend(problem, kink, walls, warm)
+    slopes = found.slopes[0]
+    near_slopes, wall_slopes = np.maximum(slopes[: v.size], 0.0), slopes[v.size :]
+    gap = fenchel_gap(u, v, kink, near_slopes)
+    loss, remainder = _loss(view, near_slopes @ Z, gap, walls, at_walls, wall_slopes)
+    n_steps = int(found.steps[0])
+    kept = None if view.held is None else WarmModel(Z, problem, warm)
+    return ModelStep(found.deltas[0], slope, loss, remainder, True, near_slopes, wall_slopes, n_steps, kept)
+
+
+def _problem(
+    slope: Vector, gram: Matrix, Z: Matrix, v: Vector, u: Vector, walls: Walls | None, at_walls: Vector
+) -> PieceProblem:
+    """A quadratic with the pieces of rows, and constraints after them."""
+    norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
+    if walls is not None:
+        Z, norms = np.vstack([Z, walls.rows]), np.append(norms, np.ones(walls.size))
+        v, u = np.append(v, walls.outcomes), np.append(u, at_walls)
+    return PieceProblem(Z, np.ascontiguousarray(Z.T), norms, v, u, slope[None], gram)
+
+
+def _descend(problem: PieceProblem, kink: Vector, walls: Walls | None, warm: WarmState) -> Minima:
     # Imported here: the compiler takes longer to load than everything else together.
     from rectifit.preparing import prepare
     from rectifit.surrogate.descent import descend
     from rectifit.surrogate.kernel import minimise
 
     prepare(minimise)
-
-    Z, v, u = near
-    kink = pieces.inactive_kink(v)
-    slope = view.slope + pieces.slope(u, v, kink) @ Z
-    known = None if last is None else last.warm
-    if last is not None and known is not None and known[0].Z is Z and known[0].curvature is view.gram:
-        # The same rows are near and the far rows have not changed: only the point has moved.
-        loss, remainder = _loss(view, last.near_slopes @ Z, fenchel_gap(u, v, kink, last.near_slopes))
-        if loss <= fine:
-            still = np.zeros_like(view.slope)
-            return ModelStep(still, slope, loss, remainder, True, last.near_slopes, 0, known)
-        problem = known[0]._replace(u0=u, slope=view.slope[None])
-        warm = known[1]._replace(delta=np.zeros_like(view.slope), u=u.copy())
-    else:
-        norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        problem = PieceProblem(Z, np.ascontiguousarray(Z.T), norms, v, u, view.slope[None], view.gram)
-        warm = _first_state(view, Z, u, kink)
-    found = descend(problem, kink[None], warm)
-    slopes = np.maximum(found.slopes[0], 0.0)
-    loss, remainder = _loss(view, slopes @ Z, fenchel_gap(u, v, kink, slopes))
-    n_steps = int(found.steps[0])
-    kept = None if view.held is None else (problem, warm)
-    return ModelStep(found.deltas[0], slope, loss, remainder, True, slopes, n_steps, kept)
+    kinks = kink if walls is None else np.append(kink, walls.kinks)
+    return descend(problem, kinks[None], warm)
 
 
-def _first_state(view: View, Z: Matrix, u: Vector, kink: Vector) -> WarmState:
-    """States of the near rows at the point, and the Gram matrix that belongs to them."""
-    right, q = u > kink, view.slope.size
+def _first_state(view: View, problem: PieceProblem, kink: Vector, walls: Walls | None) -> WarmState:
+    """States of the near rows and the constraints at the point, and the Gram matrix that belongs to them."""
+    n, u, Z = kink.size, problem.u0, problem.Z[: kink.size]
+    right, q = u[:n] > kink, view.slope.size
     state = np.where(right, QUADRATIC, FLAT).astype(np.int8)
     if view.held is not None:
         state[view.held] = HELD
@@ -164,30 +200,52 @@ def _first_state(view: View, Z: Matrix, u: Vector, kink: Vector) -> WarmState:
     # Held rows count like those on their quadratic.
     present = Z[(state != FLAT) & ~right] if known else Z[state != FLAT]
     gram = (view.right_gram if known else view.gram) + present.T @ present
+    if walls is not None:
+        states = walls.first_states(u[n:])
+        held = walls.rows[states == HELD]
+        state, gram = np.append(state, states), gram + held.T @ held
     return WarmState(np.zeros(q), u.copy(), state, gram, np.zeros(q))
 
 
-def _smooth_step(view: View) -> ModelStep:
-    """A Newton step with the near rows smoothed; exact where there are none."""
+def _smooth_step(view: View, walls: Walls | None) -> ModelStep:
+    """A Newton step with the near rows smoothed, within the constraints; exact where there are none near."""
     assert view.band is not None
-    slope = view.slope + view.band.slope
-    delta = -0.5 * solve_gram(view.gram + view.band.gram, slope)
+    slope, gram = view.slope + view.band.slope, view.gram + view.band.gram
+    at_walls, wall_slopes, n_steps = np.zeros(0), np.zeros(0), 1
+    if walls is None:
+        delta = -0.5 * solve_gram(gram, slope)
+    else:
+        at_walls, nothing = walls.rows @ view.at.gamma, np.zeros(0)
+        problem = _problem(slope, gram, np.zeros((0, slope.size)), nothing, nothing, walls, at_walls)
+        states = walls.first_states(at_walls)
+        held = walls.rows[states == HELD]
+        warm = WarmState(
+            np.zeros(slope.size), at_walls.copy(), states, gram + held.T @ held, np.zeros(slope.size)
+        )
+        found = _descend(problem, nothing, walls, warm)
+        delta, wall_slopes, n_steps = found.deltas[0], found.slopes[0], int(found.steps[0])
     loss, remainder = math.inf, 0.0
     if view.band.is_complete:
-        loss, remainder = _loss(view, view.band.slope, view.band.gap)
-    return ModelStep(delta, slope, loss, remainder, view.near is not None, np.empty(0), 1, None)
+        loss, remainder = _loss(view, view.band.slope, view.band.gap, walls, at_walls, wall_slopes)
+    return ModelStep(
+        delta, slope, loss, remainder, view.near is not None, np.empty(0), wall_slopes, n_steps, None
+    )
 
 
-def _loss(view: View, near_slope: Vector, near_gap: float) -> tuple[float, float]:
+def _loss(
+    view: View, near_slope: Vector, gap: float, walls: Walls | None, at_walls: Vector, wall_slopes: Vector
+) -> tuple[float, float]:
     """How far the minimum can lie below the value that was read, and what of that is only rounding.
 
-    Slopes of near rows are kept as they are, and may be those at another point, at the price of their Fenchel
-    gaps. Only slopes of far rows, which are those at the point, are moved, and so far that the sum of all
-    vanishes: the set Q of `rectifit.bounds` are the far rows. A far row with a kink has a slope of at least
-    2 margin |z|, so it stays feasible while |v| <= 2 margin.
+    Slopes of near rows and constraints are kept as they are, and may be those at another point, at the price
+    of their Fenchel gaps. Only slopes of far rows, which are those at the point, are moved, and so far that
+    the sum of all vanishes: the set Q of `rectifit.bounds` are the far rows. A far row with a kink has a
+    slope of at least 2 margin |z|, so it stays feasible while |v| <= 2 margin.
     """
     rho = view.slope + near_slope
+    if walls is not None:
+        rho, gap = rho + wall_slopes @ walls.rows, gap + walls.gap(at_walls, wall_slopes)
     v = solve_gram(view.gram, rho)
     decrement, remainder = residual_cost(view.gram, rho, v)
     is_feasible = float(np.linalg.norm(v)) <= 2.0 * view.margin
-    return max(near_gap + float(decrement), 0.0) if is_feasible else math.inf, float(remainder)
+    return max(gap + float(decrement), 0.0) if is_feasible else math.inf, float(remainder)

@@ -31,6 +31,7 @@ from rectifit.bounds import allowance
 from rectifit.coordinates import Coordinates
 from rectifit.parallel import workers
 from rectifit.surrogate.model import Iterate, ModelStep, View, step_from
+from rectifit.surrogate.walls import Walls
 from rectifit.tolerances import ZERO_U_TOL
 
 __all__ = ["Found", "NearFar", "Question", "Reader", "SurrogateStart", "count_near"]
@@ -115,6 +116,7 @@ class Reader(Protocol):
     largest : largest |sqrt(w) x| of every column
     total : sum v^2
     n_samples : rows
+    walls : the constraints, if there are any
     """
 
     coordinates: Coordinates
@@ -123,6 +125,7 @@ class Reader(Protocol):
     largest: Vector
     total: float
     n_samples: int
+    walls: Walls | None
 
     def target(self, active: ActiveSet, gamma: Vector, reach: float, turn: int) -> Any:
         """Which rows are to be near at a point, where rows are expected to move by `reach` after it."""
@@ -240,6 +243,13 @@ class NearFar:
         following: Callable[[Iterate], ActiveSet] | None,
         on_look: Callable[[list[Iterate]], None],
     ) -> list[Found]:
+        walls = self.reader.walls
+        if walls is not None:
+            # Where a view is known, it is at a point that is allowed.
+            starts = [
+                start if start.view is not None else start._replace(gamma=walls.allowed(start.gamma))
+                for start in starts
+            ]
         states = [
             SolveState(
                 active,
@@ -282,7 +292,7 @@ class NearFar:
     def _advance(self, state: SolveState, view: View) -> None:
         """Evaluate the point of the look and choose the next one."""
         total, at = self.reader.total, view.at
-        step = step_from(view, state.last[1] if state.last else None, FINE_TOL * total)
+        step = step_from(view, self.reader.walls, state.last[1] if state.last else None, FINE_TOL * total)
         state.turn += state.beyond_zero is None
         state.n_steps += step.n_steps
         hidden = 0.0 if step.is_exact or view.band is None else view.band.gap
@@ -308,7 +318,7 @@ class NearFar:
             self._shorten(state)
         else:
             self._go_on(state, view, step, hidden)
-        if at.value >= total and state.zero_turn == 0:
+        if at.value >= total and state.zero_turn == 0 and self._allows_zero:
             state.beyond_zero = state.gamma, state.target, state.is_last
             self._step_at_zero(state, np.zeros_like(at.gamma))
 
@@ -349,6 +359,11 @@ class NearFar:
         state.gamma, state.is_last = origin.at.gamma + state.share * way.delta, False
         reach = AFTER_SMOOTH * state.share * self.length(way.delta)
         state.target = self.reader.target(state.active, state.gamma, reach, state.turn)
+
+    @property
+    def _allows_zero(self) -> bool:
+        """Whether the constraints hold at zero."""
+        return self.reader.walls is None or self.reader.walls.constraints.holds_zero
 
     def length(self, delta: Vector) -> float:
         """Root mean square of what rows move."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.active import ALL, NONE, ActiveSet, Sign, split_ranks
 from rectifit.bounds import allowance
 from rectifit.data.blocks import blas_threads
@@ -103,7 +104,10 @@ class PassEngine(Engine):
     ) -> list[Minimum]:
         """Minimise the surrogates in shared passes, equal ones once."""
         names = [id(active) if active.key is None else active.key for active in sets]
-        places = sorted({name: e for e, name in enumerate(names) if sets[e] != NONE}.values())
+        has_known = self.problem.allows_zero
+        places = sorted(
+            {name: e for e, name in enumerate(names) if not (has_known and sets[e] == NONE)}.values()
+        )
         chosen = [sets[e] for e in places]
         with limit_threads("blas"):
             begin = self._starts(chosen, None if starts is None else [starts[e] for e in places])
@@ -112,8 +116,11 @@ class PassEngine(Engine):
         return [answers.get(name) or self._zero() for name in names]
 
     def evaluate(self, points: Sequence[Coefficients]) -> list[Point]:
-        """The true objectives of some coefficients, by one pass."""
-        gammas = [self.reader.coordinates.from_coefficients(*point) for point in points]
+        """The true objectives of some coefficients, or of allowed ones near them, by one pass."""
+        gammas = [
+            self.reader.coordinates.from_coefficients(self.problem.allowed(beta), intercept)
+            for beta, intercept in points
+        ]
         with limit_threads("blas"):
             zeros = [self._engine.zero_of(gamma) for gamma in gammas]
             return [self._point(at) for at in self.reader.evaluate(gammas, zeros)]
@@ -189,13 +196,22 @@ class PassEngine(Engine):
         if not at.gamma.any():
             return NONE
         coordinates = self.reader.coordinates
-        beta, intercept = coordinates.coefficients(at.gamma)
+        beta, intercept = self._coefficients(at.gamma)
         fingerprint = None if at.fingerprints is None else at.fingerprints[1]
         zero = self._engine.zero_of(at.gamma) * coordinates.scale
         return Sign(beta, intercept, zero, at.gamma, fingerprint)
 
+    def _coefficients(self, gamma: Vector) -> Coefficients:
+        """Coefficients of a point, exactly at their bounds where they are held there."""
+        coordinates, walls = self.reader.coordinates, self.reader.walls
+        beta, intercept = coordinates.coefficients(gamma)
+        if walls is not None:
+            columns = walls.at_bounds(np.append(beta, intercept)[: coordinates.n_columns] / coordinates.scale)
+            beta = columns[: beta.size] * coordinates.scale
+        return beta, intercept
+
     def _point(self, at: Iterate, found: Found | None = None) -> PassPoint:
-        beta, intercept = self.reader.coordinates.coefficients(at.gamma)
+        beta, intercept = self._coefficients(at.gamma)
         objective = at.objective * self.reader.coordinates.scale**2
         return PassPoint(beta, intercept, objective, at, found)
 

@@ -23,6 +23,7 @@ from rectifit.surrogate.sample_model import BandTarget, SampleModel
 from rectifit.surrogate.sides import Sides
 from rectifit.surrogate.survey import GramTask, SurveyTask
 from rectifit.surrogate.sweep import GlanceTask, PassResult, Probe, SweepTask
+from rectifit.surrogate.walls import walls_of
 
 __all__ = ["PassReader"]
 
@@ -61,6 +62,7 @@ class PassReader:
     ----------
     coordinates, gram, cross, ridge : the working coordinates, Z'Z, Z'v and the ridge in them
     largest : largest |sqrt(w) x| of every column
+    walls : the constraints in working coordinates
     reach : no row is longer than this
     sample : some rows
     model : what the sample says of passes to come
@@ -97,7 +99,9 @@ class PassReader:
             outcomes.scale,
             problem.fit_intercept,
             lambda coordinates: self.reduce(GramTask(coordinates)).value,
+            keep_all=problem.constraints is not None,
         )
+        self.walls = walls_of(problem.constraints, self.coordinates)
         magnified = self.coordinates.T * survey.largest[:, None]
         self.cross: Vector = survey.cross @ magnified
         self.ridge = self.coordinates.ridge(self.penalty)
@@ -118,8 +122,7 @@ class PassReader:
             return None
         if w is not None and not (w > 0.0).any():
             return None
-        alpha = self.problem.alpha * y.size / self.n_samples
-        return Problem(MemoryData(X, y, w), self.problem.fit_intercept, alpha)
+        return self.problem.part(MemoryData(X, y, w))
 
     def least_squares(self) -> Vector:
         """The linear least-squares fit, ridge included."""

@@ -13,6 +13,8 @@ __all__ = [
     "FLAT",
     "HELD",
     "QUADRATIC",
+    "TIE",
+    "WALL",
     "Evaluated",
     "Minima",
     "PieceProblem",
@@ -27,6 +29,10 @@ FLAT = 0
 QUADRATIC = 1
 HELD = 2
 
+# Outcomes of rows that are constraints: u must not exceed its kink, or be equal to it.
+WALL = -np.inf
+TIE = np.inf
+
 States = Annotated[npt.NDArray[np.int8], 1]
 
 
@@ -35,8 +41,8 @@ class PieceProblem(NamedTuple):
 
         slope'delta + delta' curvature delta + sum_i piece_i(u0_i + z_i'delta)
 
-    Zt is the transpose of Z, norms the lengths of its rows, y the outcomes of the pieces. slope has one line,
-    or one per problem.
+    Zt is the transpose of Z, norms the lengths of its rows, y the outcomes of the pieces: WALL and TIE stand
+    for constraints, of which ties come last and are always HELD. slope has one line, or one per problem.
     """
 
     Z: Matrix
@@ -116,7 +122,8 @@ class Source(NamedTuple):
     """The data behind the rows: z_i = root_weight_i a_i'T, all transposed.
 
     penalty is the weight of the squares of the coefficients, largest the largest |root_weight_i a_ij| per
-    column.
+    column. Coefficients lie between low and high, and closer than near are there. walls has a line for every row that is a constraint: that
+    row in terms of the coefficients.
     """
 
     At: Matrix
@@ -124,6 +131,10 @@ class Source(NamedTuple):
     Tt: Matrix
     penalty: Vector
     largest: Vector
+    low: Vector
+    high: Vector
+    near: Vector
+    walls: Matrix
 
 
 class Evaluated(NamedTuple):

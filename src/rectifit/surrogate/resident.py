@@ -53,7 +53,7 @@ class ResidentReader:
     def __init__(self, rows: WorkingRows) -> None:
         self.rows = rows
         self.coordinates, self.gram, self.ridge = rows.coordinates, rows.gram, rows.ridge
-        self.largest, self.n_samples = rows.largest, rows.n_rows
+        self.largest, self.n_samples, self.walls = rows.largest, rows.n_rows, rows.walls
         self.total = rows.total
         # Zero rows, which never move, and one over the lengths of the others.
         self._fixed = np.flatnonzero(rows.norms == 0.0)
@@ -125,7 +125,7 @@ class ResidentReader:
         assert isinstance(view, RowView)
         self._held = np.zeros(self.n_samples, dtype=np.bool_)
         if step.warm is not None:
-            self._held[view.index] = step.warm[1].state == HELD
+            self._held[view.index] = step.warm.warm.state[: view.index.size] == HELD
 
     def _look(self, question: Question) -> RowView:
         rows, y, gamma = self.rows, self.rows.y, question.gamma
@@ -248,12 +248,15 @@ class ResidentEngine:
         """One answer per line of `actives` (positive samples only)."""
         return Answers(*(np.array(column) for column in zip(*map(self._solve, actives), strict=True)))
 
-    def _solve(self, active: Mask) -> tuple[Vector, float, float, Vector, int, bool]:
+    def _solve(self, active: Mask) -> tuple[Vector, float, float, Vector, int, bool, Vector]:
         (found,) = self._engine.solve([Members(active)], [SurrogateStart(self._gamma)])
         self._gamma = found.at.gamma
         self._reader.remember(found.view, found.step)
         slopes = self._reader.slopes(found.view, found.step.near_slopes)
-        scale = self.rows.scale
-        columns = self.rows.T @ (found.at.gamma * scale)
+        scale, walls = self.rows.scale, self.rows.walls
+        columns, multipliers = self.rows.T @ found.at.gamma, np.zeros(0)
+        if walls is not None:
+            columns = walls.at_bounds(columns)
+            multipliers = walls.multipliers(found.step.wall_slopes[None])[0]
         value, bound = found.at.value * scale * scale, (found.at.value - found.loss) * scale * scale
-        return columns, value, bound, slopes, found.n_steps, found.converged
+        return columns * scale, value, bound, slopes, found.n_steps, found.converged, multipliers

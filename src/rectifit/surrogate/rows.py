@@ -11,6 +11,7 @@ from rectifit.bounds import allowance, is_regular, solve_gram
 from rectifit.checks import row_blocks
 from rectifit.coordinates import Coordinates, column_unit, find_coordinates
 from rectifit.data.problem import Problem
+from rectifit.surrogate.walls import Walls, walls_of
 
 __all__ = ["SparseRows", "WorkingRows", "working_rows"]
 
@@ -50,9 +51,25 @@ class WorkingRows:
         unit = column_unit(self.largest)
         first = Coordinates.from_diagonal(unit, unit, self.scale, fit_intercept)
         self.coordinates, self.gram = find_coordinates(
-            self.largest, self._gram(first), self.penalty, self.scale, fit_intercept, self._gram
+            self.largest,
+            self._gram(first),
+            self.penalty,
+            self.scale,
+            fit_intercept,
+            self._gram,
+            keep_all=self.problem.constraints is not None,
         )
         self.ridge = self.coordinates.ridge(self.penalty)
+
+    @cached_property
+    def walls(self) -> Walls | None:
+        """The constraints in working coordinates."""
+        return walls_of(self.problem.constraints, self.coordinates)
+
+    @property
+    def n_multipliers(self) -> int:
+        """Bounds of coefficients, and linear constraints, if there are any."""
+        return 0 if self.walls is None else self.problem.n_features + len(self.walls.constraints.A)
 
     @property
     def n_rows(self) -> int:
@@ -130,7 +147,10 @@ class WorkingRows:
 
     def preactivation(self, gamma: Vector) -> Vector:
         """Z gamma, evaluated through the coefficients: one product with X as it is."""
-        b = self.T @ gamma
+        return self.weighted_preactivation(self.T @ gamma)
+
+    def weighted_preactivation(self, b: Vector) -> Vector:
+        """sqrt(w) (X beta + intercept) for coefficients with the intercept last."""
         p = self.problem.n_features
         u = self.data.preactivation(b[:p], float(b[p:].sum()))
         return u if self.root_weight is None else u * self.root_weight

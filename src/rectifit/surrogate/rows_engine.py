@@ -83,7 +83,9 @@ class RowsEngine(Engine):
         ]
 
     def evaluate(self, points: Sequence[Coefficients]) -> list[Point]:
-        """The true objectives of some coefficients, with their pre-activations."""
+        """The true objectives of some coefficients, or of allowed ones near them, with pre-activations."""
+        if self.problem.constraints is not None:
+            points = [(self.problem.allowed(beta), intercept) for beta, intercept in points]
         return list(self.problem.evaluate_all(points))
 
     def active_at(self, points: Sequence[Point]) -> list[ActiveSet]:
@@ -140,8 +142,8 @@ class RowsEngine(Engine):
         return RowsEngine(self.problem)
 
     def accelerator(self) -> BatchedSolver | None:
-        """The solver on the accelerator."""
-        return None if self.device is None else self._batched
+        """The solver on the accelerator, which knows no constraints."""
+        return None if self.device is None or self.problem.constraints is not None else self._batched
 
     @cached_property
     def _batched(self) -> BatchedSolver:

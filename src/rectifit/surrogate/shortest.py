@@ -5,23 +5,18 @@ categories without any), a whole polyhedron of coefficients has the same objecti
 
     minimise |gamma|   subject to   z_i'gamma = u_i where u_i > 0,   z_i'gamma <= 0 elsewhere
 
-picks one of them, however the search arrived there: a least-distance problem, solved by non-negative least
-squares (Lawson and Hanson, Solving Least Squares Problems, chapter 23).
+picks one of them, however the search arrived there: a least-distance problem (`rectifit.least_distance`).
+Where coefficients are constrained, others are as good as the one that was found, which stays.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rectifit._typing import Matrix, Vector
 from rectifit.data.problem import RowPoint
+from rectifit.least_distance import least_distance
 from rectifit.surrogate.rows import WorkingRows
-from rectifit.tolerances import (
-    SHORTEST_RANK_TOL,
-    SHORTEST_ZERO_TOL,
-    SUM_TOL,
-    ZERO_OBJECTIVE_TOL,
-)
+from rectifit.tolerances import SHORTEST_RANK_TOL, SUM_TOL, ZERO_OBJECTIVE_TOL
 
 __all__ = ["shorten"]
 
@@ -33,9 +28,9 @@ def shorten(rows: WorkingRows, point: RowPoint) -> RowPoint | None:
     """The shortest coefficients equivalent to a point; None if they are unique or it would take too long."""
     problem, q = rows.problem, rows.n_columns
     on = point.u > 0.0
-    if problem.alpha > 0.0 or np.count_nonzero(on) * q * q > MAX_MULTIPLICATIONS:
+    if problem.constraints is not None or problem.alpha > 0.0:
         return None
-    if rows.are_determined_by(point.u):
+    if np.count_nonzero(on) * q * q > MAX_MULTIPLICATIONS or rows.are_determined_by(point.u):
         return None
     weighted = problem.root_weight > 0.0
     largest = np.where(rows.largest > 0.0, rows.largest, 1.0)
@@ -54,27 +49,9 @@ def shorten(rows: WorkingRows, point: RowPoint) -> RowPoint | None:
     u = (problem.root_weight * point.u)[weighted & on] / rows.scale
     gamma = Vt[:rank].T @ ((U[:, :rank].T @ u) / sizes[:rank])
     free = Vt[rank:].T
-    gamma = gamma + free @ _least_distance(-rest @ free, rest @ gamma)
+    shift = least_distance(-rest @ free, rest @ gamma)
+    gamma = gamma if shift is None else gamma + free @ shift
     b, p = gamma * rows.scale / (largest * lengths), problem.n_features
     shorter = problem.evaluate(b[:p], float(b[p:].sum()))
     slack = SUM_TOL * point.objective + ZERO_OBJECTIVE_TOL * problem.null_objective
     return shorter if shorter.objective <= point.objective + slack else None
-
-
-def _least_distance(G: Matrix, h: Vector) -> Vector:
-    """argmin |x| subject to G x >= h up to rounding, which has a solution."""
-    from scipy.optimize import nnls
-
-    # Rows that no x moves, and limits exactly at 0, are noise: they must not be magnified.
-    moves = np.linalg.norm(G, axis=1) > SHORTEST_ZERO_TOL
-    G, h = G[moves], h[moves] - SHORTEST_ZERO_TOL
-    x = np.zeros(G.shape[1])
-    if not (h > 0.0).any():
-        return x
-    E = np.vstack([G.T, h]) / np.linalg.norm(np.column_stack([G, h]), axis=1)
-    f = np.append(x, 1.0)
-    try:
-        r = E @ nnls(E, f)[0] - f
-    except RuntimeError:
-        return x
-    return -r[:-1] / r[-1] if r[-1] != 0.0 else x

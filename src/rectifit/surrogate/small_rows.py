@@ -62,7 +62,9 @@ class SmallRows(WorkingRows):
 
     def _whiten(self) -> None:
         """The general case, in which T is no diagonal matrix."""
-        self.coordinates, self.gram = whiten(self.coordinates, self.gram, self.penalty, self._gram)
+        self.coordinates, self.gram = whiten(
+            self.coordinates, self.gram, self.penalty, self._gram, self.problem.constraints is not None
+        )
         self.ridge = self.coordinates.ridge(self.penalty)
         self.Z = self.rows(slice(None))
         self.Zt = np.ascontiguousarray(self.Z.T)

@@ -12,10 +12,14 @@ from rectifit._typing import Mask, Matrix, Vector
 __all__ = ["Answers", "SurrogateSolution", "SurrogateSolutions"]
 
 
+EMPTY = np.zeros(0)
+
+
 class Answers(NamedTuple):
     """An engine's answers on the user's scale, one line per active set; but slopes are in working units.
 
-    An engine that has looked at all rows also says the true objectives, and u.
+    Multipliers are those of the constraints. An engine that has looked at all rows also says the true
+    objectives, and u.
     """
 
     columns: Matrix
@@ -24,6 +28,7 @@ class Answers(NamedTuple):
     slopes: Matrix
     steps: npt.NDArray[np.int64]
     converged: Mask
+    multipliers: Matrix
     objectives: Vector | None = None
     u: Matrix | None = None
 
@@ -38,9 +43,12 @@ class SurrogateSolution(NamedTuple):
     value : F_I at (beta, intercept), evaluated from the data, ridge included
     dual_bound : a lower bound of min F_I, valid whether or not the method converged
     dual : one slope per sample, lambda_i in the subdifferential of w_i piece_i at u_i, with
-        sum_i lambda_i [x_i, 1] + 2 alpha [beta, 0] = 0 up to rounding: the optimality condition
+        sum_i lambda_i [x_i, 1] + [2 alpha beta + m, 0] = 0 up to rounding: the optimality condition, with
+        m = multipliers[:p] + A'multipliers[p:], p = n_features, where there are constraints, and 0 otherwise
     n_iter : steps of the active-set method
     converged : whether the optimality conditions were reached
+    multipliers : of the constraints, one for the bounds of each coefficient and then one for each row of the
+        linear constraints: at least 0 at upper ends, at most 0 at lower ones
     """
 
     beta: Vector
@@ -50,6 +58,7 @@ class SurrogateSolution(NamedTuple):
     dual: Vector
     n_iter: int
     converged: bool
+    multipliers: Vector = EMPTY
 
 
 class SurrogateSolutions(NamedTuple):

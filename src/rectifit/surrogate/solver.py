@@ -11,6 +11,9 @@ import numpy.typing as npt
 from rectifit._typing import Mask, Vector
 from rectifit.bounds import allowance
 from rectifit.checks import check_active, check_start
+from rectifit.constraints import read_constraints
+from rectifit.data.kinds import names_of
+from rectifit.data.memory import MemoryData
 from rectifit.data.problem import Problem
 from rectifit.routing import is_small
 from rectifit.surrogate.rows import WorkingRows, working_rows
@@ -107,14 +110,16 @@ class SurrogateSolver:
         found, answers = self._answer(
             list(masks), None if start is None else check_start(start, self.problem)
         )
-        duals, steps = list[Vector](), list[int]()
+        duals, steps, multipliers = list[Vector](), list[int](), list[Vector]()
         if answers is not None:
             # The scale is a power of two, so multiplying by it is exact.
             scale, root_weight = self.rows.scale, self.rows.root_weight
             duals += list(answers.slopes * (scale if root_weight is None else scale * root_weight))
             steps += answers.steps.tolist()
+            multipliers += list(answers.multipliers)
         if len(steps) < len(found.values):
             duals, steps = [*duals, np.zeros(masks.shape[1])], [*steps, 0]
+            multipliers.append(np.zeros(self.rows.n_multipliers))
         solutions = [
             SurrogateSolution(*fields)
             for fields in zip(
@@ -125,6 +130,7 @@ class SurrogateSolver:
                 duals,
                 steps,
                 found.converged,
+                multipliers,
                 strict=True,
             )
         ]
@@ -141,10 +147,11 @@ class SurrogateSolver:
         if start is not None:
             self._engine.restart(self.rows.coordinates.from_coefficients(*start))
         # Equal questions, as sorting asks them below the positive outcomes, have one answer. That about the
-        # empty set is known, and stands at the end.
+        # empty set is known if coefficients may be zero, and stands at the end.
         keys = [mask.tobytes() for mask in masks]
         different = dict(zip(keys, masks, strict=True))
-        different.pop(bytes(self.problem.n_samples), None)
+        if self.problem.allows_zero:
+            different.pop(bytes(self.problem.n_samples), None)
         line = {key: e for e, key in enumerate(different)}
         lines = [line.get(key, -1) for key in keys]
         asked = list(different.values())
@@ -202,6 +209,10 @@ def solve_surrogate(
     sample_weight: npt.ArrayLike | None = None,
     fit_intercept: bool = True,
     alpha: float = 0.0,
+    bounds: Any = None,
+    positive: bool = False,
+    monotonic_cst: Any = None,
+    constraints: Any = None,
     start: Any = None,
 ) -> SurrogateSolution:
     """Minimise the convex surrogate F_I of the ReLU regression exactly.
@@ -219,6 +230,7 @@ def solve_surrogate(
     sample_weight : array-like of shape (n_samples,), optional
     fit_intercept : bool, default=True
     alpha : float, default=0.0
+    bounds, positive, monotonic_cst, constraints : what is known about coefficients, as for `rectifit.solve`
     start : solution, pair (beta, intercept) or coefficients, optional
         Where to begin. The value of the minimum does not depend on it.
 
@@ -235,5 +247,13 @@ def solve_surrogate(
     >>> round(solution.value, 9), round(float(solution.beta[0]), 6)
     (0.0, 1.0)
     """
-    problem = Problem.from_data(X, y, sample_weight=sample_weight, fit_intercept=fit_intercept, alpha=alpha)
-    return SurrogateSolver(problem).solve(active, start=start)
+    data = MemoryData.from_arrays(X, y, sample_weight)
+    known = read_constraints(
+        data.n_features,
+        names_of(X),
+        bounds=bounds,
+        positive=positive,
+        monotonic_cst=monotonic_cst,
+        constraints=constraints,
+    )
+    return SurrogateSolver(Problem(data, fit_intercept, alpha, known)).solve(active, start=start)

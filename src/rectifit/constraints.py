@@ -1,0 +1,350 @@
+"""What is known about coefficients, on the user's scale:
+
+    low <= beta <= high,      least <= A beta <= most.
+
+Bounds, signs and linear constraints intersect. They hold for the coefficients of X; the intercept is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rectifit._typing import Index, Mask, Matrix, Vector
+from rectifit.least_distance import least_distance
+from rectifit.tolerances import CONSTRAINT_TOL, INDEPENDENT_TOL
+
+__all__ = ["Constraints", "HalfSpaces", "independent_rows", "read_constraints", "without_names"]
+
+
+class HalfSpaces(NamedTuple):
+    """C beta <= d for the first lines, C beta = d for the last n_ties, which are independent.
+
+    Line e comes from bound or linear constraint `place`, of which there are as many as coefficients and then
+    as many as rows of A, times `sign`.
+    """
+
+    C: Matrix
+    d: Vector
+    n_ties: int
+    place: Index
+    sign: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """Bounds and linear constraints of the coefficients, infinite where there are none."""
+
+    low: Vector
+    high: Vector
+    A: Matrix
+    least: Vector
+    most: Vector
+    names: tuple[str, ...]
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether there is more than bounds."""
+        return len(self.A) > 0
+
+    @cached_property
+    def is_cone(self) -> bool:
+        """Whether with coefficients all their multiples are allowed."""
+        limits = np.concatenate([self.low, self.high, self.least, self.most])
+        return bool(((limits == 0.0) | np.isinf(limits)).all())
+
+    @cached_property
+    def holds_zero(self) -> bool:
+        """Whether all coefficients may be 0."""
+        limits = np.concatenate([self.low, self.least]), np.concatenate([self.high, self.most])
+        return bool((limits[0] <= 0.0).all() and (limits[1] >= 0.0).all())
+
+    @cached_property
+    def half_spaces(self) -> HalfSpaces:
+        """The same as inequalities of one kind, and equations."""
+        rows = np.vstack([np.eye(self.low.size), self.A])
+        low, high = np.append(self.low, self.least), np.append(self.high, self.most)
+        tied = np.flatnonzero(low == high)
+        tied = tied[independent_rows(rows[tied])]
+        above, below = (np.flatnonzero(np.isfinite(end) & (low < high)) for end in (low, high))
+        place = np.concatenate([below, above, tied])
+        sign = np.concatenate([np.ones(below.size), -np.ones(above.size), np.ones(tied.size)])
+        d = np.concatenate([high[below], -low[above], high[tied]])
+        return HalfSpaces(rows[place] * sign[:, None], d, tied.size, place, sign)
+
+    def clipped(self, beta: Vector) -> Vector:
+        """Coefficients within their bounds."""
+        return np.clip(beta, self.low, self.high)
+
+    def nearest(self, beta: Vector, unit: Vector | None = None) -> Vector:
+        """Allowed coefficients near the given ones: the nearest, with every coefficient in its unit."""
+        clipped = self.clipped(beta)
+        if not self.is_linear or self.allows(clipped):
+            return clipped
+        C, d, n_ties, _, _ = self.half_spaces
+        unit = np.ones(beta.size) if unit is None else unit
+        G, h = -C * unit, C @ beta - d
+        G, h = np.vstack([G, -G[len(G) - n_ties :]]), np.append(h, -h[len(h) - n_ties :])
+        length = np.linalg.norm(G, axis=1)
+        length[length == 0.0] = 1.0
+        size = float(np.abs(h / length).max()) or 1.0
+        step = least_distance(G / length[:, None], h / length / size)
+        return self.clipped(self._anchor if step is None else beta + step * size * unit)
+
+    def allows(self, beta: Vector) -> bool:
+        """Whether coefficients satisfy everything, linear constraints up to rounding."""
+        return self.violation(beta) is None
+
+    def violation(self, beta: Vector, unit: Vector | float = 0.0) -> str | None:
+        """What coefficients violate, in words; None if nothing. Rounding is measured by their size or unit."""
+        outside = np.flatnonzero((beta < self.low) | (beta > self.high))
+        if outside.size:
+            j = int(outside[0])
+            word, end = ("below", self.low[j]) if beta[j] < self.low[j] else ("above", self.high[j])
+            return f"the coefficient of {self.names[j]!r} is {beta[j]:g}, {word} its bound {end:g}"
+        values, size = self.A @ beta, np.abs(self.A) @ np.maximum(np.abs(beta), unit)
+        under = values < self.least - CONSTRAINT_TOL * (size + np.abs(self.least))
+        over = values > self.most + CONSTRAINT_TOL * (size + np.abs(self.most))
+        if (under | over).any():
+            e = int(np.flatnonzero(under | over)[0])
+            ends = f"between {self.least[e]:g} and {self.most[e]:g}"
+            return f"row {e} of constraints gives {values[e]:g}, which is not {ends}"
+        return None
+
+    def at_bound(self, beta: Vector) -> Mask:
+        """Coefficients at one of their bounds."""
+        return np.asarray((beta == self.low) | (beta == self.high))
+
+    @cached_property
+    def _anchor(self) -> Vector:
+        """Some allowed coefficients; ValueError if there are none."""
+        found = _solve_feasibility(self)
+        if found is None:
+            raise ValueError(
+                "constraints allow no coefficients together with bounds, positive and monotonic_cst; "
+                "at least one vector of coefficients must satisfy all of them"
+            )
+        return self.clipped(found)
+
+    def checked(self) -> Constraints:
+        """The same, if any coefficients are allowed."""
+        if self.is_linear and not self.allows(self.clipped(np.zeros(self.low.size))):
+            _ = self._anchor
+        return self
+
+
+def independent_rows(rows: Matrix) -> Mask:
+    """Rows on which all others depend up to rounding, the first ones where there is a choice."""
+    chosen, basis = np.zeros(len(rows), dtype=np.bool_), np.zeros((0, rows.shape[1]))
+    for e, row in enumerate(rows):
+        rest = row - (row @ basis.T) @ basis
+        # Twice, because the first projection leaves its own rounding.
+        rest -= (rest @ basis.T) @ basis
+        length = float(np.linalg.norm(rest))
+        if length > INDEPENDENT_TOL * float(np.linalg.norm(row)):
+            chosen[e] = True
+            basis = np.vstack([basis, rest / length])
+    return chosen
+
+
+def _solve_feasibility(constraints: Constraints) -> Vector | None:
+    """Any allowed coefficients, by a linear programme; None if there are none."""
+    from scipy.optimize import linprog
+
+    C, d, n_ties, _, _ = constraints.half_spaces
+    n = len(C) - n_ties
+    found = linprog(
+        np.zeros(C.shape[1]),
+        A_ub=C[:n] if n else None,
+        b_ub=d[:n] if n else None,
+        A_eq=C[n:] if n_ties else None,
+        b_eq=d[n:] if n_ties else None,
+        bounds=(None, None),
+        method="highs",
+    )
+    return None if found.x is None else np.asarray(found.x, dtype=np.float64)
+
+
+def read_constraints(
+    n_features: int,
+    names: Sequence[str] | None = None,
+    *,
+    bounds: Any = None,
+    positive: Any = False,
+    monotonic_cst: Any = None,
+    constraints: Any = None,
+) -> Constraints | None:
+    """What a user gives, checked and intersected; None if nothing is restricted.
+
+    Parameters
+    ----------
+    n_features : int
+    names : names of the columns of X, where they have any
+    bounds : a pair (low, high) for all coefficients, an array (n_features, 2) or a dict of pairs by name; None
+        and infinities for no bound
+    positive : whether all coefficients are at least 0
+    monotonic_cst : array or dict by name of -1 (at most 0), 0 and 1 (at least 0)
+    constraints : `scipy.optimize.LinearConstraint`, or a sequence of these
+    """
+    if bounds is None and positive is False and monotonic_cst is None and constraints is None:
+        return None
+    names = tuple(f"x{j}" for j in range(n_features)) if names is None else tuple(map(str, names))
+    low, high = _read_bounds(bounds, names)
+    if not isinstance(positive, bool | np.bool_):
+        raise TypeError(f"positive is {positive!r}; it must be True or False")
+    signs = _read_signs(monotonic_cst, names)
+    low = np.where((signs > 0) | bool(positive), np.maximum(low, 0.0), low)
+    high = np.where(signs < 0, np.minimum(high, 0.0), high)
+    crossed = np.flatnonzero(low > high)
+    if crossed.size:
+        j = int(crossed[0])
+        raise ValueError(
+            f"bounds, positive and monotonic_cst together leave nothing for {names[j]!r}: it would have to be "
+            f"at least {low[j]:g} and at most {high[j]:g}"
+        )
+    A, least, most = _read_linear(constraints, n_features)
+    # Adding 0 turns a bound of -0 into 0.
+    found = Constraints(low + 0.0, high + 0.0, A, least, most, names)
+    if np.isinf(low).all() and np.isinf(high).all() and not found.is_linear:
+        return None
+    return found.checked()
+
+
+def without_names(names: tuple[str, ...], bounds: Any, monotonic_cst: Any) -> dict[str, Any]:
+    """Bounds and signs that may be given by name, as arrays."""
+    low, high = _read_bounds(bounds, names)
+    return {"bounds": np.column_stack([low, high]), "monotonic_cst": _read_signs(monotonic_cst, names)}
+
+
+def _read_bounds(bounds: Any, names: tuple[str, ...]) -> tuple[Vector, Vector]:
+    p = len(names)
+    low, high = np.full(p, -np.inf), np.full(p, np.inf)
+    if bounds is None:
+        return low, high
+    allowed = f"a pair (low, high), an array of shape ({p}, 2) or a dict of pairs by column"
+    if isinstance(bounds, Mapping):
+        for name, pair in bounds.items():
+            j = _place(name, names, "bounds")
+            low[j], high[j] = _pair(pair, f"bounds[{name!r}]", "a pair (low, high)")
+    elif np.shape(_with_infinities(bounds)) == (2,):
+        low[:], high[:] = _pair(bounds, "bounds", allowed)
+    else:
+        found = _numbers(_with_infinities(bounds), "bounds", allowed)
+        if found.shape != (p, 2):
+            raise ValueError(f"bounds has shape {found.shape}; it must be {allowed}")
+        low, high = found.T.copy()
+    if np.isnan(low).any() or np.isnan(high).any():
+        raise ValueError("bounds contains NaN; all entries must be numbers, infinite ones allowed")
+    wrong = np.flatnonzero((low > high) | (low == np.inf) | (high == -np.inf))
+    if wrong.size:
+        j = int(wrong[0])
+        raise ValueError(
+            f"bounds has low {low[j]:g} and high {high[j]:g} for {names[j]!r}; "
+            "low must not exceed high, and one number must be allowed at least"
+        )
+    return low, high
+
+
+def _pair(pair: Any, name: str, allowed: str) -> tuple[float, float]:
+    if not (isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2):
+        raise ValueError(f"{name} is {pair!r}; it must be {allowed}")
+    low, high = pair
+    found = _numbers([-np.inf if low is None else low, np.inf if high is None else high], name, allowed)
+    return float(found[0]), float(found[1])
+
+
+def _with_infinities(bounds: Any) -> Any:
+    """None within a sequence of pairs stands for no bound."""
+    if isinstance(bounds, list | tuple) and all(isinstance(pair, list | tuple) for pair in bounds):
+        ends = (-np.inf, np.inf)
+        return [
+            [end if entry is None else entry for entry, end in zip(pair, ends, strict=False)]
+            if len(pair) == 2
+            else pair
+            for pair in bounds
+        ]
+    return bounds
+
+
+def _numbers(values: Any, name: str, allowed: str) -> Vector:
+    try:
+        found = np.asarray(values)
+        if found.dtype.kind not in "fiub":
+            raise TypeError
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {values!r}; it must be {allowed}, of real numbers") from None
+    return found.astype(np.float64)
+
+
+def _read_signs(monotonic_cst: Any, names: tuple[str, ...]) -> Vector:
+    signs = np.zeros(len(names))
+    if monotonic_cst is None:
+        return signs
+    allowed = f"an array of {len(names)} numbers -1, 0 or 1, or a dict of these by column"
+    if isinstance(monotonic_cst, Mapping):
+        for name, sign in monotonic_cst.items():
+            place = _place(name, names, "monotonic_cst")
+            signs[place] = _numbers([sign], f"monotonic_cst[{name!r}]", "-1, 0 or 1")[0]
+    else:
+        signs = _numbers(monotonic_cst, "monotonic_cst", allowed)
+        if signs.shape != (len(names),):
+            raise ValueError(f"monotonic_cst has shape {signs.shape}; it must be {allowed}")
+    if not np.isin(signs, (-1.0, 0.0, 1.0)).all():
+        wrong = signs[~np.isin(signs, (-1.0, 0.0, 1.0))][0]
+        raise ValueError(f"monotonic_cst has the entry {wrong:g}; it must be {allowed}")
+    return signs
+
+
+def _place(name: Any, names: tuple[str, ...], argument: str) -> int:
+    if name not in names:
+        known = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+        raise ValueError(f"{argument} has the key {name!r}; X has the columns {known}")
+    return names.index(name)
+
+
+def _read_linear(constraints: Any, n_features: int) -> tuple[Matrix, Vector, Vector]:
+    given = [] if constraints is None else constraints
+    given = list(given) if isinstance(given, list | tuple) else [given]
+    A, least, most = np.zeros((0, n_features)), np.zeros(0), np.zeros(0)
+    for one in given:
+        if not all(hasattr(one, name) for name in ("A", "lb", "ub")):
+            raise TypeError(
+                f"constraints is {one!r}; it must be a scipy.optimize.LinearConstraint or a list of these"
+            )
+        dense = one.A.toarray() if hasattr(one.A, "toarray") else one.A
+        rows = np.atleast_2d(_numbers(dense, "constraints.A", "a table"))
+        if rows.ndim != 2 or rows.shape[1] != n_features or not np.isfinite(rows).all():
+            raise ValueError(
+                f"constraints has A of shape {rows.shape}; it must have finite entries and one column for "
+                f"each of the {n_features} columns of X"
+            )
+        ends = [_numbers(end, "constraints", "numbers") for end in (one.lb, one.ub)]
+        try:
+            low, high = (np.broadcast_to(end, len(rows)) for end in ends)
+        except ValueError:
+            raise ValueError(
+                f"constraints has lb and ub of shapes {ends[0].shape} and {ends[1].shape}; they must have one "
+                f"entry for each of the {len(rows)} rows of A"
+            ) from None
+        # `not <=` is true for NaN, too.
+        wrong = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
+        if wrong.size:
+            e = int(wrong[0])
+            raise ValueError(
+                f"constraints has lb {low[e]:g} and ub {high[e]:g} in row {e}; lb must not exceed ub"
+            )
+        empty = ~rows.any(axis=1)
+        if ((low > 0.0) | (high < 0.0))[empty].any():
+            e = int(np.flatnonzero(empty & ((low > 0.0) | (high < 0.0)))[0])
+            raise ValueError(
+                f"constraints has only zeros in row {e} of A, which can never be between {low[e]:g} and "
+                f"{high[e]:g}"
+            )
+        says = ~empty & (np.isfinite(low) | np.isfinite(high))
+        A = np.vstack([A, rows[says]])
+        least, most = np.append(least, low[says]), np.append(most, high[says])
+    return A, least, most
