@@ -123,7 +123,9 @@ class Signs(Node):
 
     @property
     def is_far(self) -> bool:
-        return bool((self.region.kind > SLAB).any())
+        """Whether it stands for all larger scales: a slab of no width."""
+        kind, low, high = self.region
+        return bool(kind.size > 0 and kind[-1] == SLAB and low[-1] == high[-1])
 
 
 class SignSearch(BestFirst[Signs]):

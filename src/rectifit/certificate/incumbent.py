@@ -38,7 +38,9 @@ class Incumbent:
     def promising(self) -> float:
         """The objective in reduced units up to which candidates are polished."""
         best = self.best.objective
-        return self.reduced.value(min(PROMISING * best, best + LOST * (self.problem.null_objective - best)))
+        # With constraints, the zero function may be better than the best that they allow.
+        explained = abs(self.problem.null_objective - best)
+        return self.reduced.value(min(PROMISING * best, best + LOST * explained))
 
     def offer(self, b: Vector) -> None:
         """Take a point in reduced coordinates as a candidate."""

@@ -46,7 +46,8 @@ def far_envelope(kind, y, lower, U, c, out):
     if kind == SLAB:
         finite = finite and not math.isinf(U)
         a, t = max(lower, -NO_END), min(U, NO_END)
-        right, left = OFF_PENALTY, OFF_PENALTY
+        # Without a lower end there is no penalty, and no row that is as far away.
+        right, left = OFF_PENALTY, OFF_PENALTY if lower > -np.inf else 0.0
     else:
         t = min(y / one, U)
     if kind == FAR_ON:
