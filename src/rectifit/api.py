@@ -110,8 +110,8 @@ def solve(
     alpha : float, default=0.0
         Ridge penalty alpha |beta|^2; the intercept is free.
     bounds : pair, array of shape (n_features, 2) or dict, optional
-        What is known about coefficients: low <= coefficient <= high, for all of them, for each, or by the name
-        of its column. None and infinities stand for no bound. The intercept is free.
+        What is known about coefficients: low <= coefficient <= high, for all of them, for each, or by the
+        name of its column. None and infinities stand for no bound. The intercept is free.
     positive : bool, default=False
         Whether all coefficients are at least 0.
     monotonic_cst : array of shape (n_features,) or dict, optional
@@ -123,8 +123,8 @@ def solve(
         estimated floor: no coefficients with this floor have an objective below the bound. A floor other
         than 0 needs an intercept.
     start : solution, pair (beta, intercept), coefficients or torch module (Linear, ReLU), optional
-        Where the first stage begins, if it begins anywhere; the result is never worse. A start that constraints
-        do not allow is moved to coefficients near it that they do.
+        Where the first stage begins, if it begins anywhere; the result is never worse. A start that the
+        constraints do not allow is moved to a point near it that they do allow.
     n_splits : int, default=10
         N of the sorting method.
     k : int, default=1

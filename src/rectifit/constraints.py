@@ -100,7 +100,7 @@ class Constraints:
         return self.violation(beta) is None
 
     def violation(self, beta: Vector, unit: Vector | float = 0.0) -> str | None:
-        """What coefficients violate, in words; None if nothing. Rounding is measured by their size or unit."""
+        """What coefficients violate, in words; None if nothing but rounding, relative to size or unit."""
         outside = np.flatnonzero((beta < self.low) | (beta > self.high))
         if outside.size:
             j = int(outside[0])
@@ -184,8 +184,8 @@ def read_constraints(
     ----------
     n_features : int
     names : names of the columns of X, where they have any
-    bounds : a pair (low, high) for all coefficients, an array (n_features, 2) or a dict of pairs by name; None
-        and infinities for no bound
+    bounds : a pair (low, high) for all coefficients, an array (n_features, 2) or a dict of pairs by name;
+        None and infinities for no bound
     positive : whether all coefficients are at least 0
     monotonic_cst : array or dict by name of -1 (at most 0), 0 and 1 (at least 0)
     constraints : `scipy.optimize.LinearConstraint`, or a sequence of these
@@ -203,8 +203,8 @@ def read_constraints(
     if crossed.size:
         j = int(crossed[0])
         raise ValueError(
-            f"bounds, positive and monotonic_cst together leave nothing for {names[j]!r}: it would have to be "
-            f"at least {low[j]:g} and at most {high[j]:g}"
+            f"bounds, positive and monotonic_cst together leave nothing for {names[j]!r}: it would have to "
+            f"be at least {low[j]:g} and at most {high[j]:g}"
         )
     A, least, most = _read_linear(constraints, n_features)
     # Adding 0 turns a bound of -0 into 0.
@@ -327,8 +327,8 @@ def _read_linear(constraints: Any, n_features: int) -> tuple[Matrix, Vector, Vec
             low, high = (np.broadcast_to(end, len(rows)) for end in ends)
         except ValueError:
             raise ValueError(
-                f"constraints has lb and ub of shapes {ends[0].shape} and {ends[1].shape}; they must have one "
-                f"entry for each of the {len(rows)} rows of A"
+                f"constraints has lb and ub of shapes {ends[0].shape} and {ends[1].shape}; they must have "
+                f"one entry for each of the {len(rows)} rows of A"
             ) from None
         # `not <=` is true for NaN, too.
         wrong = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))

@@ -39,8 +39,8 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     alpha : float, default=0.0
         Ridge penalty alpha |coef|^2 on the user's scale; the intercept is free.
     bounds : pair, array of shape (n_features, 2) or dict, optional
-        What is known about coefficients: low <= coefficient <= high, for all of them, for each, or by the name
-        of its column. None and infinities stand for no bound. The intercept is free.
+        What is known about coefficients: low <= coefficient <= high, for all of them, for each, or by the
+        name of its column. None and infinities stand for no bound. The intercept is free.
     positive : bool, default=False
         Whether all coefficients are at least 0.
     monotonic_cst : array of shape (n_features,) or dict, optional

@@ -28,7 +28,7 @@ from rectifit.certificate.records import LIMIT, Region, Samples
 from rectifit.constraints import Constraints
 from rectifit.data.problem import Problem
 from rectifit.surrogate.rows import WorkingRows
-from rectifit.tolerances import MIN_PIVOT
+from rectifit.tolerances import INTERVAL_RTOL, MIN_PIVOT
 
 __all__ = ["Reduced", "reduce_rows"]
 
@@ -129,10 +129,30 @@ def reduce_rows(problem: Problem) -> Reduced:
         is_cone = problem.constraints.is_cone
         more, limits = _constraint_rows(problem.constraints, back)
         Z, y = np.vstack([Z, more]), np.append(y, np.zeros(len(more)))
-        region = Region(*(np.append(known, end) for known, end in zip(region, limits, strict=True)))
+        if np.isfinite([problem.constraints.low, problem.constraints.high]).all():
+            low, high = (end * roots for end in _reach(problem, rows))
+            # Ends that are farther away than better solutions can be say nothing, and take time.
+            if -low.min() <= np.linalg.norm(y):
+                region = Region(kind, low, high)
+        region = region.followed_by(limits)
     return Reduced(
         problem, Z, y, ridge, back, scale**2, constant, rows, roots, counts, n_zero, region, is_cone
     )
+
+
+def _reach(problem: Problem, rows: Matrix) -> tuple[Vector, Vector]:
+    """Between which ends u lies where all coefficients have two bounds.
+
+    An intercept that is so low that all samples are off for all coefficients does as well as a lower one.
+    """
+    assert problem.constraints is not None
+    low, high = problem.constraints.low, problem.constraints.high
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    centre, radius = rows @ middle, np.abs(rows) @ half
+    radius += INTERVAL_RTOL * (np.abs(rows) @ (np.abs(middle) + half))
+    if problem.fit_intercept:
+        return centre - radius - float((centre + radius).max()), np.full(len(rows), np.inf)
+    return centre - radius, centre + radius
 
 
 def _constraint_rows(constraints: Constraints, to_coefficients: Matrix) -> tuple[Matrix, Region]:

@@ -110,6 +110,12 @@ class Region(NamedTuple):
         """The same in arrays of its own."""
         return Region(self.kind.copy(), self.l.copy(), self.U.copy())
 
+    def followed_by(self, other: Region) -> Region:
+        """What is known of these samples, and of others behind them."""
+        return Region(
+            np.append(self.kind, other.kind), np.append(self.l, other.l), np.append(self.U, other.U)
+        )
+
 
 class KernelRows(NamedTuple):
     """Pieces that are 0 left of their kink and (u - outcome)^2 - (kink - outcome)^2 right of it.

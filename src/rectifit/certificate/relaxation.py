@@ -185,8 +185,10 @@ class Pieces:
             v = np.full_like(g, np.nan)
         with np.errstate(invalid="ignore"):
             decrement, remainder = residual_cost(gram, g, v)
-            decrement += self._moved(points, v, used)
-            infeasible = ((lam < v @ self._columns) & used & ~self._whole).any(axis=1)
+            moves = v @ self._columns
+            if self._walls.any():
+                decrement += self._cost_of_moves(points, np.abs(moves), used)
+            infeasible = ((lam < moves) & used & ~self._whole).any(axis=1)
             good = is_balanced(remainder, np.abs(lam).sum(axis=1)) & ~infeasible
             values = np.where(good, supports - decrement, -np.inf)
             doubtful = ~good | (decrement > MAX_PLAIN_DECREMENT)
@@ -203,18 +205,17 @@ class Pieces:
         if not is_balanced(repaired.remainder, float(np.abs(lam).sum())):
             return -np.inf
         supports, _ = self._support(b[None], repaired.slopes[None], slope)
-        at_most = np.full((1, b.size), repaired.reach)
-        moved = float(self._moved(b[None], at_most, repaired.slopes[None] > 0.0, by_length=True)[0])
-        return float(supports[0]) - repaired.decrement - moved
+        lost = repaired.decrement
+        if self._walls.any():
+            moves = repaired.reach * self._pieces.norms[None]
+            lost += float(self._cost_of_moves(b[None], moves, repaired.slopes[None] > 0.0)[0])
+        return float(supports[0]) - lost
 
-    def _moved(self, points: Matrix, v: Matrix, used: Masks, by_length: bool = False) -> Vector:
-        """What slopes of constraints that are moved by z'v, or at most |z||v|, cost away from their kinks."""
-        pieces, walls = self._pieces, self._walls
-        if not walls.any():
-            return np.zeros(len(points))
-        moves = v[:, :1] * pieces.norms[walls] if by_length else np.abs(v @ self._columns[:, walls])
-        away = np.abs(points @ self._columns[:, walls] - pieces.kinks[walls])
-        return np.asarray((moves * away * used[:, walls]).sum(axis=1))
+    def _cost_of_moves(self, points: Matrix, moves: Matrix, used: Masks) -> Vector:
+        """What it costs to move the slopes of constraints that much, away from their kinks."""
+        walls = self._walls
+        away = np.abs(points @ self._columns[:, walls] - self._pieces.kinks[walls])
+        return np.asarray((moves[:, walls] * away * used[:, walls]).sum(axis=1))
 
 
 class Relaxation(Pieces):

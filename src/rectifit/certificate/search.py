@@ -20,11 +20,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.branching import SignSearch
 from rectifit.certificate.cells import CellSearch
 from rectifit.certificate.proof import MEMORY_LIMIT
-from rectifit._typing import Vector
 from rectifit.certificate.records import CONVEX, LIMIT, Kinds, Region, Samples
 from rectifit.parallel import workers
 from rectifit.tolerances import CONSTRAINT_LENGTH
@@ -72,8 +72,8 @@ HALF = 0.5
 def as_samples(samples: Samples, region: Region) -> tuple[Samples, Kinds]:
     """Constraints u <= 0 and u = 0 as samples with y = 0, which cost nothing where they hold.
 
-    Bounds for all of these samples are bounds for the constrained problem. Rows are long, so that samples cost
-    much where the constraint does not hold, and all that holds of samples holds of them.
+    Bounds for all of these samples are bounds for the constrained problem, and all that holds of samples
+    holds of them. Their rows are long, so that they cost much where the constraint does not hold.
     """
     is_limit = region.kind == LIMIT
     if not is_limit.any():

@@ -164,7 +164,8 @@ class Problem:
             return None
         unit: Vector | float = 0.0
         if self.data.in_memory:
-            largest = np.asarray(abs(self.X).max(axis=0)).ravel()
+            largest = abs(self.X).max(axis=0)
+            largest = np.ravel(largest.toarray() if self.data.is_sparse else largest)
             unit = self.data.outcomes.top / np.where(largest > 0.0, largest, 1.0)
         return self.constraints.violation(beta, unit)
 

@@ -184,8 +184,9 @@ class Search:
         self._progress.update(f"{self._stage}, {text}", done, None)
 
     def finish(self, method: str, stopped: Stop) -> Fit:
-        """What was found. A search that was stopped before its first point has found the zero function, or what
-        constraints allow near zero coefficients.
+        """What was found. A search that was stopped before its first point has found the zero function.
+
+        Where constraints do not allow zero coefficients, it has found the nearest that they do allow.
         """
         if self.n_surrogates > 0 and self.best is not None:
             self.best = self.engine.shorten(self.best) or self.best

@@ -108,7 +108,7 @@ class CompiledEngine:
                 loss = self._repaired_loss(kinks, minima, found, e)
                 if minima.converged[e]:
                     found.bounds[e] = found.values[e] - loss
-        n, walls = self._n_rows, self.rows.walls
+        n = self._n_rows
         return Answers(
             found.columns,
             found.values,
@@ -116,7 +116,7 @@ class CompiledEngine:
             minima.slopes[:, :n],
             minima.steps,
             minima.converged,
-            np.zeros((k, 0)) if walls is None else walls.multipliers(minima.slopes[:, n:]),
+            minima.slopes[:, n:],
             found.objectives,
             found.u,
         )

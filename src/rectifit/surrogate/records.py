@@ -122,8 +122,8 @@ class Source(NamedTuple):
     """The data behind the rows: z_i = root_weight_i a_i'T, all transposed.
 
     penalty is the weight of the squares of the coefficients, largest the largest |root_weight_i a_ij| per
-    column. Coefficients lie between low and high, and closer than near are there. walls has a line for every row that is a constraint: that
-    row in terms of the coefficients.
+    column. Coefficients lie between low and high, and those that are closer to one of them than near are
+    there. walls has a line for every row that is a constraint: that row in terms of the coefficients.
     """
 
     At: Matrix

@@ -254,9 +254,8 @@ class ResidentEngine:
         self._reader.remember(found.view, found.step)
         slopes = self._reader.slopes(found.view, found.step.near_slopes)
         scale, walls = self.rows.scale, self.rows.walls
-        columns, multipliers = self.rows.T @ found.at.gamma, np.zeros(0)
+        columns = self.rows.T @ found.at.gamma
         if walls is not None:
             columns = walls.at_bounds(columns)
-            multipliers = walls.multipliers(found.step.wall_slopes[None])[0]
         value, bound = found.at.value * scale * scale, (found.at.value - found.loss) * scale * scale
-        return columns * scale, value, bound, slopes, found.n_steps, found.converged, multipliers
+        return columns * scale, value, bound, slopes, found.n_steps, found.converged, found.step.wall_slopes

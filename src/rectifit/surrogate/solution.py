@@ -18,7 +18,7 @@ EMPTY = np.zeros(0)
 class Answers(NamedTuple):
     """An engine's answers on the user's scale, one line per active set; but slopes are in working units.
 
-    Multipliers are those of the constraints. An engine that has looked at all rows also says the true
+    wall_slopes are those of the constraints. An engine that has looked at all rows also says the true
     objectives, and u.
     """
 
@@ -28,7 +28,7 @@ class Answers(NamedTuple):
     slopes: Matrix
     steps: npt.NDArray[np.int64]
     converged: Mask
-    multipliers: Matrix
+    wall_slopes: Matrix
     objectives: Vector | None = None
     u: Matrix | None = None
 

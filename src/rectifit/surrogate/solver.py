@@ -116,10 +116,12 @@ class SurrogateSolver:
             scale, root_weight = self.rows.scale, self.rows.root_weight
             duals += list(answers.slopes * (scale if root_weight is None else scale * root_weight))
             steps += answers.steps.tolist()
-            multipliers += list(answers.multipliers)
+            if self.rows.walls is not None:
+                multipliers += list(self.rows.walls.multipliers(answers.wall_slopes))
         if len(steps) < len(found.values):
             duals, steps = [*duals, np.zeros(masks.shape[1])], [*steps, 0]
-            multipliers.append(np.zeros(self.rows.n_multipliers))
+        # Without constraints there are none, and zeros for the empty set.
+        multipliers += [np.zeros(self.rows.n_multipliers)] * (len(steps) - len(multipliers))
         solutions = [
             SurrogateSolution(*fields)
             for fields in zip(
