@@ -119,6 +119,13 @@ class Constraints:
         """Coefficients at one of their bounds."""
         return np.asarray((beta == self.low) | (beta == self.high))
 
+    def held(self, beta: Vector, unit: Vector | float = 0.0) -> Matrix:
+        """The rows of the constraints that hold coefficients: those with an end that is reached."""
+        values, size = self.A @ beta, np.abs(self.A) @ np.maximum(np.abs(beta), unit)
+        near = CONSTRAINT_TOL * size
+        reached = (values <= self.least + near) | (values >= self.most - near)
+        return np.vstack([np.eye(beta.size)[self.at_bound(beta)], self.A[reached]])
+
     @cached_property
     def _anchor(self) -> Vector:
         """Some allowed coefficients; ValueError if there are none."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rectifit._typing import Vector
+from rectifit._typing import Matrix, Vector
 from rectifit.inference import Summary
 from rectifit.solution import Certificate, Solution
 from rectifit.tables import DataTable, Encoding
@@ -67,6 +67,7 @@ class CertificateRecord(_Record):
     seconds: Size
     target_gap: Size | None
     floor: float | None
+    is_constrained: bool = False
     n_active: Count
     n_inactive: Count
     n_undecided: Count
@@ -102,6 +103,7 @@ class SavedModel(_Record):
     coefficients : by the names of the encoding
     intercept, fit_intercept : the intercept is 0 where none was fitted
     floor : no prediction is below it
+    bounds : lower and upper bounds of coefficients, by the same names; None where there is none
     method, stopped, objective, seconds : as in `Solution`
     certificate : the numbers of `Certificate`
     goodness : as in `inference.Summary`; n_positive counts outcomes above the floor
@@ -118,6 +120,7 @@ class SavedModel(_Record):
     intercept: float
     fit_intercept: bool
     floor: float
+    bounds: dict[str, tuple[float | None, float | None]] = {}
     method: str
     stopped: str
     objective: Size
@@ -140,6 +143,10 @@ class SavedModel(_Record):
             "'intercept' must be 0 where 'fit_intercept' is false": self.fit_intercept or self.intercept == 0,
             "'floor' must be 0 where 'fit_intercept' is false": self.fit_intercept or self.floor == 0,
             "'certificate.floor' must be null or equal to 'floor'": certificate.floor in (None, self.floor),
+            "'bounds' names a coefficient that is not in 'coefficients'": (
+                set(self.bounds) <= set(self.coefficients)
+            ),
+            "'bounds' must hold for 'coefficients'": self._keeps_bounds(),
             "'estimates' must have one entry per coefficient, in the order of 'coefficients'": (
                 [row.name for row in self.estimates] == [*names, *ends]
             ),
@@ -173,6 +180,7 @@ class SavedModel(_Record):
             intercept=solution.intercept,
             fit_intercept=bool(problem.fit_intercept),
             floor=solution.floor,
+            bounds=_bounds_of(solution, encoding.names),
             method=solution.method,
             stopped=str(solution.stopped),
             objective=solution.objective,
@@ -197,6 +205,20 @@ class SavedModel(_Record):
         return np.array(list(self.coefficients.values()))
 
     @property
+    def limits(self) -> Matrix | None:
+        """Two bounds for every coefficient, infinite where there are none; None where no one has any."""
+        if not self.bounds:
+            return None
+        pairs = [self.bounds.get(name, (None, None)) for name in self.coefficients]
+        return np.array(
+            [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in pairs]
+        )
+
+    def _keeps_bounds(self) -> bool:
+        limits = self.limits
+        return limits is None or bool(((limits[:, 0] <= self.beta) & (self.beta <= limits[:, 1])).all())
+
+    @property
     def floor_is_estimated(self) -> bool:
         """Whether the floor was fitted to the data."""
         return self.certificate.floor is not None
@@ -204,6 +226,19 @@ class SavedModel(_Record):
     def predict(self, frame: pl.DataFrame) -> Vector:
         """max(floor, X beta + intercept) for the rows of a table that has the columns of the fit."""
         return np.asarray(np.maximum(self.encoding.encode(frame) @ self.beta + self.intercept, self.floor))
+
+
+def _bounds_of(solution: Solution, names: tuple[str, ...]) -> dict[str, tuple[float | None, float | None]]:
+    """The bounds of a fit, without infinite ones."""
+    known = solution.constraints
+    if known is None:
+        return {}
+    pairs = zip(names, known.low.tolist(), known.high.tolist(), strict=True)
+    return {
+        name: (low if np.isfinite(low) else None, high if np.isfinite(high) else None)
+        for name, low, high in pairs
+        if np.isfinite([low, high]).any()
+    }
 
 
 def describe_certificate(certificate: Certificate) -> dict[str, Any]:

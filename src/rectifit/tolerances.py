@@ -131,9 +131,8 @@ BOX_RTOL = 1e-9
 COVER_TOL = 1e-9
 # Share of the length of a row. A sample nearer to a subspace lies in it up to rounding.
 FACE_DISTANCE_TOL = 1e-9
-# Whitened units: the length of a row that stands for a constraint. Any length is sound; a constraint that holds
-# back a slope of mu costs a bound mu^2 / (4 length^2)
-# of the loss, and mu^2 is at most four times the loss.
+# Whitened units: the length of a row that stands for a constraint. Any length is sound; a constraint that
+# holds back a slope of mu costs a bound mu^2 / (4 length^2), and mu^2 is at most four times the loss.
 CONSTRAINT_LENGTH = 1e3
 # Weight of u^2 where a sample that is off has u > 0. Any weight is sound, because no better solution lies
 # there.

@@ -23,6 +23,7 @@ __all__ = ["certify_command"]
 @options.columns(is_target_required=False)
 @click.option("--model", metavar="MODEL.json", help="The fit to certify. Default: a new one.")
 @click.option("--no-intercept", is_flag=True, help="For a new fit: max(0, X beta).")
+@options.constraints
 @options.FLOOR
 @options.time_limit(10.0, "Seconds to search.")
 @options.target_gap(TARGET_GAP, "Stop as soon as no fit can be better by more than this share.")
@@ -42,6 +43,9 @@ def certify_command(
     weights: str | None,
     model: str | None,
     no_intercept: bool,
+    positive: tuple[str, ...] | None,
+    negative: tuple[str, ...] | None,
+    bounds: tuple[str, ...] | None,
     floor: float | str | None,
     time_limit: float,
     target_gap: float,
@@ -66,10 +70,14 @@ def certify_command(
             raise click.UsageError("Missing option '--target', or '--model'.")
         table = make_table(read_frame(data), target, weights=weights, **columns)
         start, fit_intercept, is_estimated = None, not no_intercept, isinstance(floor, str)
+        limits = options.read_bounds(table.names, positive, negative, bounds)
     else:
         given = (columns["features"], columns["one_hot"], no_intercept or None, floor)
+        given = (*given, positive, negative, bounds)
         if any(value is not None for value in given):
-            raise click.UsageError("--model determines features, intercept and floor; remove those options.")
+            raise click.UsageError(
+                "--model determines features, intercept, bounds and floor; remove those options."
+            )
         known = read_model(model)
         weights = weights or known.weights
         table = make_table(
@@ -79,11 +87,12 @@ def certify_command(
             missing=columns["missing"],
             encoding=known.encoding,
         )
-        start, fit_intercept = (known.beta, known.intercept), known.fit_intercept
+        start, fit_intercept, limits = (known.beta, known.intercept), known.fit_intercept, known.limits
         floor, is_estimated = known.floor, known.floor_is_estimated
     settings: dict[str, Any] = {
         "sample_weight": table.weights,
         "fit_intercept": fit_intercept,
+        "bounds": limits,
         "n_jobs": jobs,
         "verbose": 1,
     }

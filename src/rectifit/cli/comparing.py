@@ -36,17 +36,27 @@ ADVICE = (
 @click.command("compare")
 @options.DATA
 @options.columns(with_weights=False)
+@options.constraints
 @options.time_limit(10.0, "Seconds for each method of rectifit, and for the proof.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the folds.")
 @options.JSON
 def compare_command(
-    data: str, target: str, time_limit: float, seed: int, as_json: bool, **columns: Any
+    data: str,
+    target: str,
+    positive: tuple[str, ...] | None,
+    negative: tuple[str, ...] | None,
+    bounds: tuple[str, ...] | None,
+    time_limit: float,
+    seed: int,
+    as_json: bool,
+    **columns: Any,
 ) -> None:
     """Compare all methods with ordinary alternatives on DATA.
 
     The alternatives are least squares, least squares clipped at 0, scipy's least_squares from 20 starts,
     scikit-learn's MLPRegressor with one node, Poisson and Tweedie models, and Tobit. The table has in-sample
-    and cross-validated errors, times, and certified gaps.
+    and cross-validated errors, times, and certified gaps. With bounds of coefficients, the methods of rectifit
+    and linear fits with these bounds are compared with alternatives that know no bounds.
 
     \b
     Example:
@@ -56,7 +66,8 @@ def compare_command(
     from rectifit.comparison import compare
 
     table = make_table(read_frame(data), target, **columns)
-    comparison = compare(table.X, table.y, time_limit=time_limit, seed=seed, verbose=1)
+    limits = options.read_bounds(table.names, positive, negative, bounds)
+    comparison = compare(table.X, table.y, bounds=limits, time_limit=time_limit, seed=seed, verbose=1)
     if as_json:
         print_json(
             {

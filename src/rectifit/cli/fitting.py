@@ -56,6 +56,7 @@ def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[
     "--splits", type=click.IntRange(min=1), default=10, metavar="N", help="Splits of the sorting method."
 )
 @click.option("--no-intercept", is_flag=True, help="Fit max(0, X beta).")
+@options.constraints
 @options.FLOOR
 @click.option(
     "--covariance",
@@ -83,6 +84,9 @@ def fit(
     k: int,
     splits: int,
     no_intercept: bool,
+    positive: tuple[str, ...] | None,
+    negative: tuple[str, ...] | None,
+    bounds: tuple[str, ...] | None,
     floor: float | str | None,
     covariance: str,
     bootstrap: int | None,
@@ -111,6 +115,7 @@ def fit(
       rectifit fit rain.csv --target mm --method auto+exact --time-limit 60
       rectifit fit rain.csv --target mm --covariance HC1 --report rain.html
       rectifit fit heating.csv --target kwh --floor estimate
+      rectifit fit heating.csv --target kwh --positive degrees,wind --bounds 'area=0:2'
       zcat rain.csv.gz | rectifit fit - --target mm --missing drop --json
       rectifit fit data/*.parquet --target y --method sorting+iterative
 
@@ -155,6 +160,7 @@ def fit(
             method,
             sample_weight=table.weights,
             fit_intercept=not no_intercept,
+            bounds=options.read_bounds(table.names, positive, negative, bounds),
             floor=0.0 if floor is None else floor,
             k=k,
             n_splits=splits,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from importlib.util import find_spec
@@ -11,8 +11,10 @@ from typing import Any
 from warnings import catch_warnings, simplefilter
 
 import click
+import numpy as np
 from click.shell_completion import CompletionItem
 
+from rectifit._typing import Matrix
 from rectifit.tables import STANDARD_STREAM, read_frame
 
 __all__ = [
@@ -24,6 +26,8 @@ __all__ = [
     "MISSING",
     "collect_warnings",
     "columns",
+    "constraints",
+    "read_bounds",
     "report",
     "save",
     "target_gap",
@@ -149,6 +153,72 @@ def columns(*, is_target_required: bool = True, with_weights: bool = True) -> De
     if with_weights:
         options.append(_column("--weights", help="Column of non-negative sample weights."))
     return lambda command: reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
+
+
+def constraints(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--positive, --negative and --bounds, which `read_bounds` combines."""
+    given = [
+        _columns("--positive", help="Columns whose coefficients are at least 0; 'all' means every column."),
+        _columns("--negative", help="Columns whose coefficients are at most 0; 'all' means every column."),
+        click.option(
+            "--bounds",
+            metavar="A=0:2,B=:1",
+            callback=_split,
+            help="Bounds of coefficients, LOW:HIGH by column; an end may be left out.",
+        ),
+    ]
+    return reduce(lambda wrapped, option: option(wrapped), reversed(given), command)
+
+
+def read_bounds(
+    names: Sequence[str],
+    positive: Sequence[str] | None,
+    negative: Sequence[str] | None,
+    bounds: Sequence[str] | None,
+) -> Matrix | None:
+    """Two bounds for each coefficient, None if there are none; a category stands for all of its levels."""
+    if positive is None and negative is None and bounds is None:
+        return None
+    low, high = dict.fromkeys(names, -np.inf), dict.fromkeys(names, np.inf)
+    for name in _expand(names, positive or (), "--positive"):
+        low[name] = max(low[name], 0.0)
+    for name in _expand(names, negative or (), "--negative"):
+        high[name] = min(high[name], 0.0)
+    for entry in bounds or ():
+        column, equals, ends = entry.rpartition("=")
+        first, colon, last = ends.partition(":")
+        if not equals or not colon:
+            raise click.UsageError(f"--bounds has {entry!r}; each entry must be COLUMN=LOW:HIGH.")
+        for name in _expand(names, (column.strip(),), "--bounds"):
+            low[name] = max(low[name], _read_end(first, -np.inf, entry))
+            high[name] = min(high[name], _read_end(last, np.inf, entry))
+    wrong = next((name for name in names if low[name] > high[name]), None)
+    if wrong is not None:
+        raise click.UsageError(
+            f"--positive, --negative and --bounds leave nothing for {wrong!r}: its coefficient would have to "
+            f"be at least {low[wrong]:g} and at most {high[wrong]:g}."
+        )
+    return np.array([(low[name], high[name]) for name in names])
+
+
+def _expand(names: Sequence[str], given: Sequence[str], option: str) -> list[str]:
+    """Features that are named by columns: all levels of a category, and every feature for 'all'."""
+    found = list[str]()
+    for column in given:
+        chosen = [name for name in names if name == column or name.startswith(f"{column}=")]
+        if not chosen and column == "all":
+            chosen = list(names)
+        if not chosen:
+            raise click.UsageError(f"{option} has {column!r}; the features are {', '.join(names)}.")
+        found += chosen
+    return found
+
+
+def _read_end(text: str, missing: float, entry: str) -> float:
+    try:
+        return float(text) if text.strip() else missing
+    except ValueError:
+        raise click.UsageError(f"--bounds has {entry!r}; {text!r} is not a number.") from None
 
 
 @contextmanager

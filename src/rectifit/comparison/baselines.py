@@ -6,6 +6,11 @@ scipy least_squares    max(0, u) by a general solver, the best of several random
 one hidden node        a + b max(0, u) by scikit-learn's MLPRegressor
 Poisson, Tweedie       exp(u), generalised linear models with variance mu and mu^1.5
 Tobit                  the mean of y if y is a normal outcome, censored at 0
+
+With bounds of the coefficients also
+
+bounded least squares  u, by scipy's lsq_linear
+positive least squares u, by scikit-learn's LinearRegression(positive=True), where all bounds are signs >= 0
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, lsq_linear
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import LinearRegression, PoissonRegressor, TweedieRegressor
@@ -25,7 +30,15 @@ from rectifit._typing import Matrix, Vector
 from rectifit.formatting import write_number
 from rectifit.tobit import fit_tobit
 
-__all__ = ["BASELINES", "Candidate", "ClippedLinearRegression", "LeastSquaresStarts", "TobitMean"]
+__all__ = [
+    "BASELINES",
+    "BoundedLeastSquares",
+    "Candidate",
+    "ClippedLinearRegression",
+    "LeastSquaresStarts",
+    "TobitMean",
+    "baselines_within",
+]
 
 N_STARTS = 20
 MAX_ITER_NODE = 2000
@@ -77,6 +90,29 @@ class LeastSquaresStarts(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Matrix) -> Vector:
         return np.asarray(np.maximum(_with_ones(X) @ self.parameters_, 0.0))
+
+
+class BoundedLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """X beta + intercept by scipy.optimize.lsq_linear, with bounds of the coefficients."""
+
+    def __init__(self, bounds: Matrix) -> None:
+        self.bounds = bounds
+
+    def fit(self, X: Matrix, y: Vector) -> BoundedLeastSquares:
+        low, high = self.bounds.T
+        # A coefficient between equal bounds is known; lsq_linear needs some room.
+        free = low < high
+        self.coef_ = np.where(free, 0.0, low)
+        found = lsq_linear(
+            _with_ones(X[:, free]),
+            y - X @ self.coef_,
+            bounds=(np.append(low[free], -np.inf), np.append(high[free], np.inf)),
+        )
+        self.coef_[free], self.intercept_ = found.x[:-1], float(found.x[-1])
+        return self
+
+    def predict(self, X: Matrix) -> Vector:
+        return np.asarray(X @ self.coef_ + self.intercept_)
 
 
 class TobitMean(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -139,3 +175,11 @@ BASELINES = (
     ),
     Candidate("Tobit", TobitMean(), needs_non_negative=True),
 )
+
+
+def baselines_within(bounds: Matrix) -> list[Candidate]:
+    """The alternatives beside fits with bounds: without any, none of them is measured against the proof."""
+    found = [Candidate("scipy lsq_linear, bounded", BoundedLeastSquares(bounds))]
+    if (bounds[:, 0] == 0.0).all() and np.isinf(bounds[:, 1]).all():
+        found.append(Candidate("LinearRegression(positive=True)", LinearRegression(positive=True)))
+    return [*found, *(candidate._replace(is_relu=False) for candidate in BASELINES)]

@@ -20,7 +20,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from rectifit._typing import Matrix, Vector
 from rectifit.api import certify, solve
-from rectifit.comparison.baselines import BASELINES, Candidate
+from rectifit.comparison.baselines import BASELINES, Candidate, baselines_within
 from rectifit.display import Column, Table
 from rectifit.estimator import ReLURegressor
 from rectifit.formatting import NOTHING, write_amount, write_duration, write_number, write_share
@@ -90,6 +90,7 @@ def compare(
     X: Matrix,
     y: Vector,
     *,
+    bounds: Matrix | None = None,
     time_limit: float = 10.0,
     target_gap: float = 1e-4,
     seed: int = 0,
@@ -102,6 +103,9 @@ def compare(
     Parameters
     ----------
     X, y : arrays
+    bounds : array of shape (n_features, 2), optional
+        Bounds of the coefficients, for the package's methods and for linear fits with bounds. Fits without
+        bounds then have no gap.
     time_limit : float, default=10
         Seconds for each of the package's methods, and for the proof.
     target_gap : float, default=1e-4
@@ -125,16 +129,19 @@ def compare(
     >>> rows["Tobit"].skipped[:31]
     'it needs outcomes of at least 0'
     """
-    candidates = list(BASELINES)
+    candidates = list(BASELINES) if bounds is None else baselines_within(bounds)
     for name in methods:
-        candidates.append(Candidate(name, _Method(name, time_limit=time_limit), is_relu=True, ours=True))
+        method = _Method(name, time_limit=time_limit, bounds=bounds)
+        candidates.append(Candidate(name, method, is_relu=True, ours=True))
     with Progress(verbose) as progress, warnings.catch_warnings():
         # A comparison reports what a fit reached: its error shows a fit that did not converge.
         warnings.simplefilter("ignore")
         # Compile before any time is measured.
         solve(np.eye(3), np.arange(3.0))
         if certificate is None:
-            certificate = certify(X, y, time_limit=time_limit, target_gap=target_gap, verbose=verbose)
+            certificate = certify(
+                X, y, bounds=bounds, time_limit=time_limit, target_gap=target_gap, verbose=verbose
+            )
         folds, bound = _draw_folds(y.size, seed), certificate.lower_bound / y.size
         rows = []
         for i, candidate in enumerate(candidates):
@@ -157,6 +164,9 @@ def find_obstacle(solution: Solution) -> str | None:
         "the floor is estimated, and the alternatives have the floor 0": solution.floor_is_estimated,
         "the fit has no intercept, and the alternatives have one": not problem.fit_intercept,
         "the fit has a ridge penalty, and the alternatives have none": problem.alpha > 0.0,
+        "the fit has linear constraints, and the alternatives have none": (
+            problem.constraints is not None and problem.constraints.is_linear
+        ),
         "the data are large, and a comparison would take long; run rectifit compare to make one": (
             takes_long_to_compare(problem.n_samples, problem.n_features)
         ),
@@ -169,9 +179,11 @@ def compare_fit(solution: Solution, *, verbose: int = 0) -> Comparison | None:
     problem = solution.problem
     if problem is None or find_obstacle(solution) is not None:
         return None
+    known = problem.constraints
     return compare(
         problem.loaded().dense().astype(np.float64, copy=False),
         problem.y,
+        bounds=None if known is None else np.column_stack([known.low, known.high]),
         time_limit=SHORT_TIME_LIMIT,
         verbose=verbose,
         methods=SHORT_METHODS,

@@ -18,6 +18,16 @@ from rectifit.parallel import count_threads, map_ordered
 
 __all__ = ["Covariance", "estimate_covariance"]
 
+AT_BOUND = (
+    "coefficients at a bound have no standard error of their own; the standard errors of the others take them "
+    "as fixed there"
+)
+ON_LINE = "standard errors take the linear constraints that hold with equality as equations"
+IN_DRAWS = (
+    "constraints bind: the distribution of the coefficients is not normal, and the bootstrap is not reliable "
+    "for coefficients at or near their bounds"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
@@ -26,7 +36,7 @@ class Covariance:
     Attributes
     ----------
     matrix : covariance of the coefficients, then the intercept if there is one, then the floor if it was
-        estimated; NaN where the data do not determine them
+        estimated; NaN where the data do not determine them; 0 where constraints hold a coefficient
     kind : "nonrobust", "HC0", "HC1", "HC2", "HC3" or "bootstrap"
     sigma : standard deviation of the noise of a row of weight 1, from the active rows
     sigma_floor : the same from the rows at the floor
@@ -34,6 +44,7 @@ class Covariance:
     n_active, n_floor : rows that have weight, above the floor and at it
     moments : the sums over rows that all of this comes from
     notes : what a reader must know, sentences
+    at_bound : whether a bound holds an estimate, in the order of the matrix; empty if none does
     """
 
     matrix: Matrix
@@ -45,11 +56,19 @@ class Covariance:
     n_floor: int
     moments: FitMoments = field(repr=False)
     notes: tuple[str, ...] = ()
+    at_bound: tuple[bool, ...] = ()
 
     @property
     def std_error(self) -> Vector:
         """Roots of the diagonal."""
         return np.sqrt(self.matrix.diagonal())
+
+    @property
+    def std_error_of_free(self) -> Vector:
+        """The same, but NaN where a bound holds a coefficient, unless they come from draws."""
+        if not self.at_bound or self.kind == "bootstrap":
+            return self.std_error
+        return np.where(self.at_bound, np.nan, self.std_error)
 
 
 def estimate_covariance(
@@ -94,7 +113,9 @@ def estimate_covariance(
     sides = read_moments(solution)
     n_active, n_floor = sides.above.n_rows, sides.below.n_rows
     none = "no row is active: no standard errors"
-    main = sandwich(sides.above, problem.alpha, kind, partial(sides.meat, True), "active rows", none)
+    held = None if problem.constraints is None else problem.constraints.held(solution.beta)
+    held = held if held is not None and len(held) else None
+    main = sandwich(sides.above, problem.alpha, kind, partial(sides.meat, True), "active rows", none, held)
     notes, matrix = list(main.notes), main.matrix
     if solution.floor_is_estimated:
         # The floor is the weighted mean of the outcomes of these rows.
@@ -112,13 +133,29 @@ def estimate_covariance(
         matrix = _draw(solution, check_count(bootstrap, "bootstrap", 2), random_state, count_threads(n_jobs))
         matrix[missing] = np.nan
         kind = "bootstrap"
+    if held is not None:
+        n_bounds = int(np.count_nonzero(solution.at_bound))
+        own = [AT_BOUND] * (n_bounds > 0) + [ON_LINE] * (len(held) > n_bounds)
+        notes += own if bootstrap is None else [IN_DRAWS]
     if sides.n_kinks:
         rows, verb = ("rows lie", "are") if sides.n_kinks > 1 else ("row lies", "is")
         notes.append(
             f"{sides.n_kinks} {rows} exactly at the kink and {verb} not counted as active; "
             "it does not matter if there are many others"
         )
-    return Covariance(matrix, kind, main.sigma, sigma_floor, main.df, n_active, n_floor, sides, tuple(notes))
+    at_bound = tuple(list_estimates(solution, solution.at_bound.tolist(), False, False))
+    return Covariance(
+        matrix,
+        kind,
+        main.sigma,
+        sigma_floor,
+        main.df,
+        n_active,
+        n_floor,
+        sides,
+        tuple(notes),
+        at_bound if any(at_bound) else (),
+    )
 
 
 def _draw(solution: Fit, n_replicates: int, random_state: Any, n_threads: int) -> Matrix:

@@ -7,6 +7,9 @@ With rows z_i and residuals e_i, both scaled by the roots of the weights, G = su
     nonrobust   sigma^2 bread G bread
     HC0 - HC3   bread (sum omega_i e_i^2 z_i z_i') bread,   omega = 1, n / df, 1 / (1 - h_i), 1 / (1 - h_i)^2.
 
+Where coefficients are held at constraints, A b = c, they move in the null space of A alone: with a basis N of
+it, bread = N (N'(G + P) N)^-1 N'.
+
 Columns are standardised, with a mean if there is an intercept. Means and sums of squares about them come from
 those of parts of the rows (Chan, Golub and LeVeque), without the cancellation of sums of plain squares:
 
@@ -22,7 +25,13 @@ from typing import NamedTuple
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
-from rectifit.tolerances import CONSTANT_COLUMN_TOL, FREEDOM_TOL, GRAM_RANK_TOL, UNSEEN_TOL
+from rectifit.tolerances import (
+    CONSTANT_COLUMN_TOL,
+    FREEDOM_TOL,
+    GRAM_RANK_TOL,
+    INDEPENDENT_TOL,
+    UNSEEN_TOL,
+)
 
 __all__ = ["KINDS", "Block", "Meat", "Moments", "Standard", "sandwich"]
 
@@ -117,10 +126,12 @@ class Meat:
 Weigh = Callable[[Standard, Matrix, float], Meat]
 
 
-def sandwich(rows: Moments, alpha: float, kind: str, weigh: Weigh, what: str, none: str) -> Block:
+def sandwich(
+    rows: Moments, alpha: float, kind: str, weigh: Weigh, what: str, none: str, held: Matrix | None = None
+) -> Block:
     """The covariance of coefficients that come from some rows; notes call the rows `what`.
 
-    `none` is the note if there are no rows.
+    `none` is the note if there are no rows. The lines of `held` are constraints that hold coefficients.
     """
     p, n = rows.mean.size, rows.n_rows
     if n == 0:
@@ -130,13 +141,15 @@ def sandwich(rows: Moments, alpha: float, kind: str, weigh: Weigh, what: str, no
     G = np.diag(np.full(len(T), rows.weight))
     G[:p, :p] = rows.gram / np.outer(standard.size, standard.size)
     penalty = np.append(alpha / np.square(standard.size * standard.unit), np.zeros(len(T) - p))
-    values, V = np.linalg.eigh(G + np.diag(penalty))
+    N = np.eye(len(T)) if held is None else _null_space(held @ T[:p])
+    values, V = np.linalg.eigh(N.T @ (G + np.diag(penalty)) @ N)
+    V = N @ V
     kept = values > GRAM_RANK_TOL * max(values.max(), 0.0)
     bread = (V[:, kept] / values[kept]) @ V[:, kept].T
     used = float(np.sum(bread * G)) if penalty.any() else float(np.count_nonzero(kept))
     df = n - used
     if df <= FREEDOM_TOL:
-        note = f"{n} {what} for {len(T)} coefficients: no standard errors"
+        note = f"{n} {what} for {N.shape[1]} coefficients: no standard errors"
         return Block(np.full(T.shape, np.nan), max(df, 0.0), np.nan, (note,))
     variance, notes = rows.squares / df, list[str]()
     if kind == "nonrobust":
@@ -156,3 +169,11 @@ def sandwich(rows: Moments, alpha: float, kind: str, weigh: Weigh, what: str, no
             f"the {what} do not determine {int(unseen.sum())} coefficients: no standard errors there"
         )
     return Block(matrix, df, float(np.sqrt(variance)), tuple(notes))
+
+
+def _null_space(A: Matrix) -> Matrix:
+    """An orthonormal basis of the vectors x with A x = 0, in columns."""
+    A = A / np.linalg.norm(A, axis=1, keepdims=True)
+    _, sizes, Vt = np.linalg.svd(A)
+    rank = int(np.count_nonzero(sizes > INDEPENDENT_TOL))
+    return np.asarray(Vt[rank:].T)

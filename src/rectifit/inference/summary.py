@@ -62,7 +62,8 @@ def summarise(
     return Summary(
         names=tuple(list_estimates(solution, feature_names(names, solution.beta.size), "intercept", "floor")),
         coefficient=np.array(list_estimates(solution, solution.beta, solution.intercept, solution.floor)),
-        std_error=found.std_error,
+        std_error=found.std_error_of_free,
+        at_bound=found.at_bound,
         level=level,
         covariance=found.kind if bootstrap is None else f"bootstrap, {bootstrap} draws",
         notes=(*found.notes, *_few_rows(found.df)),

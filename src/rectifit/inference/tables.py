@@ -52,6 +52,7 @@ class Estimates:
     low, high : interval that covers the true coefficient with probability `level`
     covariance : kind of the standard errors
     notes : what a reader must know, sentences
+    at_bound : whether each estimate is held at one of its bounds; empty if none is
     """
 
     names: tuple[str, ...]
@@ -60,6 +61,7 @@ class Estimates:
     level: float
     covariance: str
     notes: tuple[str, ...] = ()
+    at_bound: tuple[bool, ...] = ()
 
     @cached_property
     def z(self) -> Vector:
@@ -96,7 +98,15 @@ class Estimates:
     def _cells(self) -> tuple[tuple[str, *tuple[float, ...]], ...]:
         """The name of each estimate, followed by its numbers."""
         numbers = (self.coefficient, self.std_error, self.z, self.p_value, self.low, self.high)
-        return tuple(zip(self.names, *(column.tolist() for column in numbers), strict=True))
+        return tuple(zip(self._labels(), *(column.tolist() for column in numbers), strict=True))
+
+    def _labels(self) -> tuple[str, ...]:
+        """The names, with a word where an estimate is at its bound."""
+        held = self.at_bound or (False,) * len(self.names)
+        return tuple(
+            f"{name}, at its bound {write_number(value)}" if is_held else name
+            for name, value, is_held in zip(self.names, self.coefficient.tolist(), held, strict=True)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with None for NaN."""
@@ -107,7 +117,7 @@ class Estimates:
         """The lines of the table, all of one width."""
         tail = 0.5 - 0.5 * self.level
         titles = (heading, "std err", "z", "P>|z|", f"[{write_number(tail)}", f"{write_number(1.0 - tail)}]")
-        width = max([9, *map(len, self.names)])
+        width = max([9, *map(len, self._labels())])
         lines = [" " * width + "".join(f"{title:>12}" for title in titles)]
         ratio = "{:.3f}".format
         writers = (write_estimate, write_estimate, ratio, ratio, write_estimate, write_estimate)
