@@ -24,6 +24,7 @@ from rectifit.certificate.records import (
     Cells,
     FaceBounds,
     Found,
+    Limits,
     Samples,
     make_room,
     normal_hinges,
@@ -164,7 +165,17 @@ def expand_cell(samples, cell, limits, faces=None, n_listed=None):
         layout = layout._replace(**sizes, has_rest=n_listed < q - 1)
     first, second = np.array([0]), np.array([1])
     room = map(tuple, (layout, *work))
-    expand(tuple(samples), tuple(cells), first, second, limits, tuple(faces), *room, tuple(found))
+    expand(
+        tuple(samples),
+        tuple(Limits.none(q)),
+        tuple(cells),
+        first,
+        second,
+        limits,
+        tuple(faces),
+        *room,
+        tuple(found),
+    )
     parts = []
     for line in range(2):
         state, size = int(cells.state[line]), int(cells.n_corners[line])

@@ -24,6 +24,7 @@ from rectifit.certificate.records import (
     Found,
     FreeWork,
     Layout,
+    Limits,
     PieceWork,
     Samples,
     SmallWork,
@@ -180,11 +181,12 @@ def gather_free(samples, kind, free, weights):
 
 
 @inner
-def gather_pieces(samples, kind, b, least, most, is_far, axis, sign, free, pieces):
+def gather_pieces(samples, limits, kind, b, least, most, is_far, axis, sign, free, pieces):
     """Rows of the pieces in u: (u - y)_+^2 of FREE samples where it is likely to count, all of CONVEX ones.
 
-    Their slope is 0 left of a kink and 2 (u - y) right of a ramp. The last two rows are penalties beyond the
-    least and the largest scale. Returns how many there are.
+    Their slope is 0 left of a kink and 2 (u - y) right of a ramp. Constraints u <= end are (u - end)_+^2,
+    which is 0 where they hold; at a larger scale the end is nearer to 0. The last two rows are penalties
+    beyond the least and the largest scale. Returns how many there are.
     """
     Zt, y = samples.Zt, samples.y
     index, centre, reach = free.chosen, free.centre, LIKELY_REACH * abs(b[axis])
@@ -204,6 +206,13 @@ def gather_pieces(samples, kind, b, least, most, is_far, axis, sign, free, piece
     for k in range(q):
         for e in range(count):
             pieces.Z[k, e] = Zt[k, index[e]]
+        for e in range(limits.ends.shape[0]):
+            pieces.Z[k, count + e] = limits.Zt[k, e]
+    for e in range(limits.ends.shape[0]):
+        end = max(limits.ends[e], 0.0) if is_far else limits.ends[e]
+        pieces.kinks[count], pieces.outcomes[count] = end, end
+        count += 1
+    for k in range(q):
         pieces.Z[k, count] = pieces.Z[k, count + 1] = 0.0
     root = math.sqrt(SCALE_PENALTY)
     pieces.Z[axis, count], pieces.Z[axis, count + 1] = -root * sign, root * sign
@@ -905,7 +914,7 @@ def find_spreads(n_free, cell, free):
 
 
 @inner
-def set_up(samples, cell, kind, before, off, scales, is_far, n_corners, work, small):
+def set_up(samples, limits, cell, kind, before, off, scales, is_far, n_corners, work, small):
     """Everything that a relaxation of a cell for some scales needs, for the corners at hand.
 
     Returns the number of FREE samples and of pieces, a constant, and whether K is definite.
@@ -944,14 +953,14 @@ def set_up(samples, cell, kind, before, off, scales, is_far, n_corners, work, sm
         make_corner(n_free, e, corners.bits[e], cell, layout, free, corners)
         for j in range(q):
             b[j] += theta[e] * corners.V[e, j]
-    n_pieces = gather_pieces(samples, kind, b, least, most, is_far, axis, sign, free, pieces)
+    n_pieces = gather_pieces(samples, limits, kind, b, least, most, is_far, axis, sign, free, pieces)
     place(n_corners, n_free, n_pieces, b, K, small.G, free, pieces, corners)
     return n_free, n_pieces, constant, regular
 
 
 @inner
 def bound_scales(
-    samples, cell, kind, before, off, scales, is_far, n_corners, cutoff, best, work, small, counts
+    samples, limits, cell, kind, before, off, scales, is_far, n_corners, cutoff, best, work, small, counts
 ):
     """Bound a cell for some scales: improve weights and add corners until the bound reaches the cutoff.
 
@@ -965,7 +974,7 @@ def bound_scales(
     least, most, is_limit = scales
     layout, free, pieces, corners = work
     n_free, n_pieces, constant, regular = set_up(
-        samples, cell, kind, before, off, scales, is_far, n_corners, work, small
+        samples, limits, cell, kind, before, off, scales, is_far, n_corners, work, small
     )
     b, at, rho, slope = small.b, small.at, small.rho, small.slope
     q = b.shape[0]
@@ -1016,7 +1025,7 @@ def bound_scales(
 
 
 @inner
-def is_far_closed(samples, cell, kind, before, off, least, n_corners, cutoff, work, small, counts):
+def is_far_closed(samples, limits, cell, kind, before, off, least, n_corners, cutoff, work, small, counts):
     """Whether nothing in the cell with a scale from `least` on is below the cutoff.
 
     Corners stay as they are. `small` is not that of another relaxation that is still in use.
@@ -1026,7 +1035,20 @@ def is_far_closed(samples, cell, kind, before, off, least, n_corners, cutoff, wo
         corners.kept_theta[e], corners.kept_bits[e] = corners.theta[e], corners.bits[e]
     scales = (least, least, True)
     _, best, _, _, _, _ = bound_scales(
-        samples, cell, kind, before, off, scales, True, n_corners, cutoff, -np.inf, work, small, counts
+        samples,
+        limits,
+        cell,
+        kind,
+        before,
+        off,
+        scales,
+        True,
+        n_corners,
+        cutoff,
+        -np.inf,
+        work,
+        small,
+        counts,
     )
     for e in range(n_corners):
         corners.theta[e], corners.bits[e] = corners.kept_theta[e], corners.kept_bits[e]
@@ -1034,7 +1056,7 @@ def is_far_closed(samples, cell, kind, before, off, least, n_corners, cutoff, wo
 
 
 @inner
-def bound_cell(samples, cell, kind, before, n_corners, limits, faces, work, small, far, found, line):
+def bound_cell(samples, limits, cell, kind, before, n_corners, known, faces, work, small, far, found, line):
     """Bound one cell.
 
     The edges and kinds are tightened; line of found <- where the relaxation has its minimum. `before`: the
@@ -1043,7 +1065,7 @@ def bound_cell(samples, cell, kind, before, n_corners, limits, faces, work, smal
     scale.
     """
     axis, sign, low, high = cell
-    cutoff, explained, needed, limit, best = limits
+    cutoff, explained, needed, limit, best = known
     n, q = samples.Z.shape
     free, corners = work.free, work.corners
     y, centre, radius, theta, bits = samples.y, free.centre, free.radius, corners.theta, corners.bits
@@ -1067,7 +1089,7 @@ def bound_cell(samples, cell, kind, before, n_corners, limits, faces, work, smal
             for k in range(q):
                 most = max(-low[j], high[j]) * max(-low[k], high[k])
                 longest += abs(samples.ridge[j, k]) * most
-        # Better ray minima have needed^2 <= |u_+|^2 + b'ridge b and |u_+| <= explained.
+        # What is sought has needed^2 <= |u_+|^2 + b'ridge b and |u_+| <= explained.
         least = needed / (math.sqrt(longest) * (1.0 + INTERVAL_RTOL)) if longest > 0.0 else 0.0
         if least > limit:
             return CLOSED, cutoff, 0, -1, limit
@@ -1084,7 +1106,20 @@ def bound_cell(samples, cell, kind, before, n_corners, limits, faces, work, smal
             is_limit = limit < np.inf
             scales = (least, limit if is_limit else GUIDING_SCALE * explained, is_limit)
             n_corners, best, found_S, found_price, S, regular = bound_scales(
-                samples, cell, kind, before, off, scales, False, n_corners, cutoff, best, work, small, counts
+                samples,
+                limits,
+                cell,
+                kind,
+                before,
+                off,
+                scales,
+                False,
+                n_corners,
+                cutoff,
+                best,
+                work,
+                small,
+                counts,
             )
             if best >= cutoff:
                 return CLOSED, best, 0, -1, limit
@@ -1104,7 +1139,7 @@ def bound_cell(samples, cell, kind, before, n_corners, limits, faces, work, smal
                     smaller = explained / length
             begin = max(FAR_BEGIN * explained, least)
             if smaller > FAR_END * explained and is_far_closed(
-                samples, cell, kind, before, off, begin, n_corners, cutoff, work, far, counts
+                samples, limits, cell, kind, before, off, begin, n_corners, cutoff, work, far, counts
             ):
                 smaller = begin
             if smaller <= least:
@@ -1163,10 +1198,11 @@ def pack(kind, packed):
 @compiled
 def expand(
     samples: Samples,
+    limits: Limits,
     cells: Cells,
     nodes: Integers,
     others: Integers,
-    limits: tuple[float, float, float, float],
+    known: tuple[float, float, float, float],
     faces: FaceBounds,
     layout: Layout,
     free: FreeWork,
@@ -1181,6 +1217,7 @@ def expand(
     cells.state and cells.bound of these places are set; found has where the relaxation of each is least.
     """
     samples, cells, faces, layout = Samples(*samples), Cells(*cells), FaceBounds(*faces), Layout(*layout)
+    limits = Limits(*limits)
     free, pieces, corners = FreeWork(*free), PieceWork(*pieces), CornerWork(*corners)
     small, far, found = SmallWork(*small), SmallWork(*far), Found(*found)
     work = CellWork(layout, free, pieces, corners)
@@ -1189,7 +1226,7 @@ def expand(
     n_kept = cells.corners.shape[1]
     bits, theta = np.empty(n_kept, np.int64), np.empty(n_kept)
     low, high = np.empty((2, q)), np.empty((2, q))
-    cutoff, explained, needed, limit = limits
+    cutoff, explained, needed, limit = known
     for e in range(nodes.shape[0]):
         node = nodes[e]
         axis, sign, parent = cells.axis[node], 1.0 * cells.sign[node], cells.bound[node]
@@ -1203,7 +1240,7 @@ def expand(
                 K[j, k] = samples.ridge[j, k]
         high[0, at] = low[1, at] = 0.5 * (low[0, at] + high[0, at])
         squares = add_on(samples, seen, free.none, False, K, linear)
-        known = min(cells.limit[node], limit)
+        largest = min(cells.limit[node], limit)
         for a in range(n_corners):
             bits[a], theta[a] = cells.corners[node, a], cells.weights[node, a]
         for part in range(2):
@@ -1215,11 +1252,12 @@ def expand(
             cell = Cell(axis, sign, low[part], high[part])
             state, bound, kept, split, reached = bound_cell(
                 samples,
+                limits,
                 cell,
                 kind,
                 (seen, K, linear, squares),
                 n_corners,
-                (cutoff, explained, needed, known, parent),
+                (cutoff, explained, needed, largest, parent),
                 faces,
                 work,
                 small,

@@ -73,6 +73,7 @@ from rectifit.certificate.records import (
     FaceBounds,
     Found,
     Kinds,
+    Limits,
     Samples,
     make_room,
     pack_kinds,
@@ -161,6 +162,11 @@ class CellSearch(Tree):
         What is known of faces, if this is the search in one of them.
     members : Mask, optional
         The samples of this face.
+    limits : Limits, optional
+        Constraints.
+    is_cone : bool, default=True
+        Whether with a solution all its multiples satisfy them. Otherwise minima along rays may violate them,
+        and what is said of scales holds for all better solutions.
     """
 
     def __init__(
@@ -173,6 +179,8 @@ class CellSearch(Tree):
         memory_limit: int = MEMORY_LIMIT,
         faces: Faces | None = None,
         members: Mask | None = None,
+        limits: Limits | None = None,
+        is_cone: bool = True,
     ) -> None:
         super().__init__(control, proved)
         self.least_found = np.inf
@@ -180,6 +188,8 @@ class CellSearch(Tree):
         self._given, self._turn = samples.Z, _choose_axes(samples)
         ridge = self._turn.T @ samples.ridge @ self._turn
         self.samples = Samples.from_rows(samples.Z @ self._turn, samples.y, ridge)
+        self._is_cone = is_cone
+        self._limits = Limits.none(len(ridge)) if limits is None else limits.turned(self._turn)
         self._first_kind = first_kinds(samples.y) if kind is None else kind
         self._squares = float(samples.y @ samples.y)
         n, q = samples.Z.shape
@@ -231,12 +241,16 @@ class CellSearch(Tree):
 
     @property
     def _explained(self) -> float:
-        """The largest |u_+| of a better ray minimum."""
-        return math.sqrt(max(self._squares - self._proved, 0.0)) * (1.0 + SUM_TOL)
+        """The largest |u_+| of a better ray minimum, or of any better solution."""
+        if self._is_cone:
+            return math.sqrt(max(self._squares - self._proved, 0.0)) * (1.0 + SUM_TOL)
+        return (math.sqrt(self._squares) + math.sqrt(max(self.cutoff, 0.0))) * (1.0 + SUM_TOL)
 
     @property
     def _needed(self) -> float:
-        """The least |u_+| of a better ray minimum, with the ridge."""
+        """The least |u_+| of a better ray minimum, with the ridge; of other solutions none is known."""
+        if not self._is_cone:
+            return 0.0
         return math.sqrt(max(self._squares - self.cutoff, 0.0)) * (1.0 - SUM_TOL)
 
     def least_mean(self, mean: Vector) -> float:
@@ -340,9 +354,10 @@ class CellSearch(Tree):
         try:
             room = self._rooms.pop()
         except IndexError:
-            room = make_room(*self.samples.Z.shape)
-        samples, cells = tuple(self.samples), tuple(self._pool.cells)
-        expand(samples, cells, lines, others, limits, tuple(faces), *map(tuple, room), tuple(found))
+            n, q = self.samples.Z.shape
+            room = make_room(n, q, self._limits.ends.size)
+        samples, cells, bounded = tuple(self.samples), tuple(self._pool.cells), tuple(self._limits)
+        expand(samples, bounded, cells, lines, others, limits, tuple(faces), *map(tuple, room), tuple(found))
         self._rooms.append(room)
 
     def _sort_out(self, lines: Index, others: Index, found: Found) -> None:

@@ -106,7 +106,8 @@ class Driver:
             self.reduced.samples,
             control,
             self._region(),
-            self.reduced.is_cone and box is None,
+            self.reduced.is_cone,
+            box is None,
             memory_limit,
             budget,
         )

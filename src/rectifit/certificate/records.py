@@ -43,6 +43,7 @@ __all__ = [
     "KernelRows",
     "Kinds",
     "Layout",
+    "Limits",
     "PieceWork",
     "Region",
     "Samples",
@@ -97,6 +98,22 @@ class Samples(NamedTuple):
         """The same in contiguous arrays, the only ones for which code is compiled."""
         Z, Zt, y, ridge = (np.ascontiguousarray(array) for array in (Z, Z.T, y, ridge))
         return cls(Z, Zt, y, ridge)
+
+
+class Limits(NamedTuple):
+    """Constraints z'b <= end of a search over cells, in columns; rows are long."""
+
+    Zt: Matrix
+    ends: Vector
+
+    @classmethod
+    def none(cls, n_columns: int) -> Limits:
+        """No constraints."""
+        return cls(np.zeros((n_columns, 0)), np.zeros(0))
+
+    def turned(self, turn: Matrix) -> Limits:
+        """The same in coordinates turn'b."""
+        return Limits(np.ascontiguousarray(turn.T @ self.Zt), self.ends)
 
 
 class Region(NamedTuple):
@@ -426,7 +443,10 @@ class FreeWork(NamedTuple):
 
 
 class PieceWork(NamedTuple):
-    """Room for the pieces in u of a cell: columns, u, its step and slopes, and the state of each."""
+    """Room for the pieces in u of a cell: columns, u, its step and slopes, and the state of each.
+
+    There is one per sample and constraint, and one for each end of the scale.
+    """
 
     Z: Matrix
     u: Vector
@@ -437,9 +457,9 @@ class PieceWork(NamedTuple):
     state: Kinds
 
     @classmethod
-    def empty(cls, n_samples: int, n_columns: int) -> PieceWork:
-        """One per sample, and one for each end of the scale."""
-        size = n_samples + 2
+    def empty(cls, n_rows: int, n_columns: int) -> PieceWork:
+        """For so many samples and constraints."""
+        size = n_rows + 2
         u, du, nu, kinks, outcomes = np.empty((5, size))
         return cls(np.empty((n_columns, size)), u, du, nu, kinks, outcomes, np.empty(size, np.int8))
 
@@ -517,13 +537,13 @@ class CellWork(NamedTuple):
 CellRoom = tuple[Layout, FreeWork, PieceWork, CornerWork, SmallWork, SmallWork]
 
 
-def make_room(n_samples: int, n_columns: int) -> CellRoom:
+def make_room(n_samples: int, n_columns: int, n_limits: int = 0) -> CellRoom:
     """Room for the relaxation of one cell, and for that of all larger scales; one per thread."""
     n, q = n_samples, n_columns
     return (
         Layout.of(q),
         FreeWork.empty(n, q),
-        PieceWork.empty(n, q),
+        PieceWork.empty(n + n_limits, q),
         CornerWork.empty(n, q),
         SmallWork.empty(q),
         SmallWork.empty(q),

@@ -25,7 +25,7 @@ from rectifit.certificate.best_first import Control
 from rectifit.certificate.branching import SignSearch
 from rectifit.certificate.cells import CellSearch
 from rectifit.certificate.proof import MEMORY_LIMIT
-from rectifit.certificate.records import CONVEX, LIMIT, Kinds, Region, Samples
+from rectifit.certificate.records import LIMIT, Kinds, Limits, Region, Samples
 from rectifit.parallel import workers
 from rectifit.tolerances import CONSTRAINT_LENGTH
 
@@ -69,20 +69,16 @@ SIGN_NODE_SAMPLES = 30_000
 HALF = 0.5
 
 
-def as_samples(samples: Samples, region: Region) -> tuple[Samples, Kinds]:
-    """Constraints u <= 0 and u = 0 as samples with y = 0, which cost nothing where they hold.
-
-    Bounds for all of these samples are bounds for the constrained problem, and all that holds of samples
-    holds of them. Their rows are long, so that they cost much where the constraint does not hold.
-    """
+def split_limits(samples: Samples, region: Region) -> tuple[Samples, Kinds, Limits]:
+    """Samples, what is known of them, and constraints l <= u <= U apart from them."""
     is_limit = region.kind == LIMIT
     if not is_limit.any():
-        return samples, region.kind
-    Z, tied = samples.Z.copy(), is_limit & (region.l > -np.inf)
-    Z[is_limit] *= CONSTRAINT_LENGTH
-    Z, y = np.vstack([Z, -Z[tied]]), np.append(samples.y, np.zeros(np.count_nonzero(tied)))
-    kind = np.append(np.where(is_limit, CONVEX, region.kind), np.full(np.count_nonzero(tied), CONVEX))
-    return Samples.from_rows(Z, y, samples.ridge), kind.astype(np.int8)
+        return samples, region.kind, Limits.none(samples.Z.shape[1])
+    rows, low, high = samples.Z[is_limit] * CONSTRAINT_LENGTH, region.l[is_limit], region.U[is_limit]
+    rows, ends = np.vstack([rows, -rows]), np.append(high, -low) * CONSTRAINT_LENGTH
+    kept, has_end = ~is_limit, np.isfinite(ends)
+    limits = Limits(np.ascontiguousarray(rows[has_end].T), ends[has_end])
+    return Samples.from_rows(samples.Z[kept], samples.y[kept], samples.ridge), region.kind[kept], limits
 
 
 @dataclass
@@ -140,8 +136,9 @@ class Search:
     region : Region, optional
         What is known of all solutions that matter.
     is_cone : bool, default=True
-        Whether all multiples of such solutions matter, too. If not, arguments along rays do not hold, and the
-        search goes by signs.
+        Whether all multiples of such solutions matter, too. If not, arguments along rays do not hold.
+    may_grow : bool, default=True
+        Whether nothing is known of the size of coefficients. Otherwise the search goes by signs.
     memory_limit : int, optional
         Bytes that open nodes may take.
     budget : int, optional
@@ -154,10 +151,12 @@ class Search:
         control: Control,
         region: Region | None = None,
         is_cone: bool = True,
+        may_grow: bool = True,
         memory_limit: int = MEMORY_LIMIT,
         budget: float = np.inf,
     ) -> None:
-        self._samples, self._control, self._is_cone = samples, control, is_cone
+        self._samples, self._control = samples, control
+        self._is_cone, self._may_grow = is_cone, may_grow
         self._memory_limit, self._budget = memory_limit, budget
         signs = SignSearch(samples, control, region, HALF * memory_limit, budget)
         self._signs = Part(signs)
@@ -196,11 +195,16 @@ class Search:
         root.advance()
         if root.needs_slabs and self._budget < np.inf:
             return False
-        if root.needs_slabs and self._is_cone and self._samples.Z.shape[1] <= MAX_CELL_COLUMNS:
-            memory = int(HALF * self._memory_limit)
-            samples, kind = as_samples(self._samples, root.region)
+        if root.needs_slabs and self._may_grow and self._samples.Z.shape[1] <= MAX_CELL_COLUMNS:
+            samples, kind, limits = split_limits(self._samples, root.region)
             cells = CellSearch(
-                samples, self._control, kind=kind, proved=root.lower_bound, memory_limit=memory
+                samples,
+                self._control,
+                kind=kind,
+                proved=root.lower_bound,
+                memory_limit=int(HALF * self._memory_limit),
+                limits=limits,
+                is_cone=self._is_cone,
             )
             self._parts.append(Part(cells))
         if root.needs_slabs:

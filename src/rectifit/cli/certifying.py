@@ -72,8 +72,8 @@ def certify_command(
         start, fit_intercept, is_estimated = None, not no_intercept, isinstance(floor, str)
         limits = options.read_bounds(table.names, positive, negative, bounds)
     else:
-        given = (columns["features"], columns["one_hot"], no_intercept or None, floor)
-        given = (*given, positive, negative, bounds)
+        kept = (columns["features"], columns["one_hot"], no_intercept or None, floor)
+        given = (*kept, positive, negative, bounds)
         if any(value is not None for value in given):
             raise click.UsageError(
                 "--model determines features, intercept, bounds and floor; remove those options."

@@ -55,8 +55,8 @@ def compare_command(
 
     The alternatives are least squares, least squares clipped at 0, scipy's least_squares from 20 starts,
     scikit-learn's MLPRegressor with one node, Poisson and Tweedie models, and Tobit. The table has in-sample
-    and cross-validated errors, times, and certified gaps. With bounds of coefficients, the methods of rectifit
-    and linear fits with these bounds are compared with alternatives that know no bounds.
+    and cross-validated errors, times, and certified gaps. With bounds of coefficients, the methods of
+    rectifit and linear fits respect them; the other alternatives know no bounds.
 
     \b
     Example:

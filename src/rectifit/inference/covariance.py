@@ -19,8 +19,8 @@ from rectifit.parallel import count_threads, map_ordered
 __all__ = ["Covariance", "estimate_covariance"]
 
 AT_BOUND = (
-    "coefficients at a bound have no standard error of their own; the standard errors of the others take them "
-    "as fixed there"
+    "coefficients at a bound have no standard error of their own; the standard errors of the others take "
+    "them as fixed there"
 )
 ON_LINE = "standard errors take the linear constraints that hold with equality as equations"
 IN_DRAWS = (
