@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 @dataclass(frozen=True)
 class QuadraticProgramme:
-    """minimise x'P x / 2 + q'x + constant over A x <= b, x[free:] >= 0."""
+    """minimise x'P x / 2 + q'x + constant over A x <= b, low <= x[:free] <= high, x[free:] >= 0."""
 
     P: Any
     q: np.ndarray
@@ -25,6 +25,14 @@ class QuadraticProgramme:
     b: np.ndarray
     free: int
     constant: float
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds of all variables."""
+        m = self.q.size - self.free
+        return np.append(self.low, np.zeros(m)), np.append(self.high, np.full(m, np.inf))
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,9 @@ def sorting_sets(y: np.ndarray, n_splits: int = 10) -> np.ndarray:
     return np.array([(rank >= t * len(y) // n_splits) & (y > 0) for t in range(n_splits)])
 
 
-def as_programme(X, y, active, *, sample_weight=None, fit_intercept=True, alpha=0.0) -> QuadraticProgramme:
+def as_programme(
+    X, y, active, *, sample_weight=None, fit_intercept=True, alpha=0.0, constraints=None
+) -> QuadraticProgramme:
     rows = np.column_stack([X, np.ones(len(y))]) if fit_intercept else np.asarray(X, dtype=float)
     if sample_weight is not None:
         rows = rows * np.sqrt(sample_weight)[:, None]
@@ -55,21 +65,31 @@ def as_programme(X, y, active, *, sample_weight=None, fit_intercept=True, alpha=
     penalty = np.full(n_columns, alpha)
     penalty[X.shape[1] :] = 0.0
     quadratic = 2.0 * (on.T @ on + np.diag(penalty))
+    A, b = sp.hstack([sp.csc_matrix(kinked), -sp.eye(m)], format="csc"), 2.0 * np.maximum(y[~active], 0.0)
+    low, high = (np.full(n_columns, end) for end in (-np.inf, np.inf))
+    if constraints is not None:
+        p = X.shape[1]
+        low[:p], high[:p] = constraints.low, constraints.high
+        more = np.vstack([constraints.A, -constraints.A])
+        ends = np.append(constraints.most, -constraints.least)
+        more, ends = more[np.isfinite(ends)], ends[np.isfinite(ends)]
+        A = sp.vstack([A, sp.hstack([more, sp.csc_matrix((len(more), n_columns - p + m))])], format="csc")
+        b = np.append(b, ends)
     return QuadraticProgramme(
         P=sp.block_diag([quadratic, 2.0 * sp.eye(m)], format="csc"),
         q=np.concatenate([-2.0 * on.T @ y[active], 2.0 * np.abs(y[~active])]),
-        A=sp.hstack([sp.csc_matrix(kinked), -sp.eye(m)], format="csc"),
-        b=2.0 * np.maximum(y[~active], 0.0),
+        A=A,
+        b=b,
         free=n_columns,
         constant=float(y @ y),
+        low=low,
+        high=high,
     )
 
 
 def solve_piqp(programme: QuadraticProgramme, tolerance: float = 1e-9) -> PeerResult:
     import piqp
 
-    size, m = programme.q.size, programme.b.size
-    lower = np.concatenate([np.full(programme.free, -np.inf), np.zeros(m)])
     started = time.perf_counter()
     solver = piqp.SparseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = tolerance
@@ -79,10 +99,9 @@ def solve_piqp(programme: QuadraticProgramme, tolerance: float = 1e-9) -> PeerRe
         None,
         None,
         programme.A,
-        np.full(m, -np.inf),
+        np.full(programme.b.size, -np.inf),
         programme.b,
-        lower,
-        np.full(size, np.inf),
+        *programme.ends,
     )
     ready = time.perf_counter()
     solver.solve()
@@ -92,15 +111,17 @@ def solve_piqp(programme: QuadraticProgramme, tolerance: float = 1e-9) -> PeerRe
 def solve_clarabel(programme: QuadraticProgramme, tolerance: float = 1e-9) -> PeerResult:
     import clarabel
 
-    m = programme.b.size
-    A = sp.vstack([programme.A, sp.hstack([sp.csc_matrix((m, programme.free)), -sp.eye(m)])], format="csc")
-    b = np.concatenate([programme.b, np.zeros(m)])
+    low, high = programme.ends
+    identity = sp.eye(low.size, format="csc")
+    above, below = np.isfinite(low), np.isfinite(high)
+    A = sp.vstack([programme.A, -identity[above], identity[below]], format="csc")
+    b = np.concatenate([programme.b, -low[above], high[below]])
     P = sp.triu(programme.P, format="csc")
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
     started = time.perf_counter()
-    solver = clarabel.DefaultSolver(P, programme.q, A, b, [clarabel.NonnegativeConeT(2 * m)], settings)
+    solver = clarabel.DefaultSolver(P, programme.q, A, b, [clarabel.NonnegativeConeT(b.size)], settings)
     ready = time.perf_counter()
     solution = solver.solve()
     return _result(programme, np.array(solution.x), started, ready)
@@ -109,10 +130,11 @@ def solve_clarabel(programme: QuadraticProgramme, tolerance: float = 1e-9) -> Pe
 def solve_osqp(programme: QuadraticProgramme, tolerance: float = 1e-6) -> PeerResult:
     import osqp
 
-    m = programme.b.size
-    A = sp.vstack([programme.A, sp.hstack([sp.csc_matrix((m, programme.free)), sp.eye(m)])], format="csc")
-    lower = np.concatenate([np.full(m, -np.inf), np.zeros(m)])
-    upper = np.concatenate([programme.b, np.full(m, np.inf)])
+    low, high = programme.ends
+    bounded = np.isfinite(low) | np.isfinite(high)
+    A = sp.vstack([programme.A, sp.eye(low.size, format="csc")[bounded]], format="csc")
+    lower = np.concatenate([np.full(programme.b.size, -np.inf), low[bounded]])
+    upper = np.concatenate([programme.b, high[bounded]])
     P = sp.triu(programme.P, format="csc")
     started = time.perf_counter()
     solver = osqp.OSQP()
@@ -155,10 +177,12 @@ class Proved(NamedTuple):
         return max(self.objective - self.lower_bound, 0.0) / self.objective
 
 
-def prove_by_scip(X: np.ndarray, y: np.ndarray, limit: float, known: float | None = None) -> Proved:
+def prove_by_scip(
+    X: np.ndarray, y: np.ndarray, limit: float, known: float | None = None, bounds: np.ndarray | None = None
+) -> Proved:
     """The whole problem without intercept, with binary signs, up to a gap of 1e-4.
 
-    A known objective spares SCIP the search for a good solution.
+    A known objective spares SCIP the search for a good solution. bounds has two columns.
     """
     from pyscipopt import Model, quicksum
 
@@ -169,7 +193,10 @@ def prove_by_scip(X: np.ndarray, y: np.ndarray, limit: float, known: float | Non
     model.setParam("limits/time", limit)
     model.setParam("limits/gap", 1e-4)
     big = 20.0 * float(np.linalg.norm(y))
-    beta = [model.addVar(lb=-big, ub=big) for _ in range(X.shape[1])]
+    ends = np.full((X.shape[1], 2), [-big, big])
+    if bounds is not None:
+        ends = np.clip(bounds / scale, -big, big)
+    beta = [model.addVar(lb=float(low), ub=float(high)) for low, high in ends]
     terms = []
     for x, target in zip(X, y, strict=True):
         u = quicksum(float(a) * b for a, b in zip(x, beta, strict=True) if a != 0.0)

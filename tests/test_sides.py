@@ -18,7 +18,7 @@ from rectifit.surrogate.near_far import Question
 from rectifit.surrogate.passes import PassReader
 from rectifit.surrogate.sample_model import BandTarget
 
-NO_STEP = ModelStep(np.zeros(0), np.zeros(0), 0.0, 0.0, True, np.zeros(0), 0, None)
+NO_STEP = ModelStep(np.zeros(0), np.zeros(0), 0.0, 0.0, True, np.zeros(0), np.zeros(0), 0, None)
 
 
 def readers(X, y, w=None, **options):
