@@ -213,7 +213,7 @@ class Search:
         with workers(self._control.n_threads) as mapped:
             while not self._is_done:
                 part, end = self._next()
-                while part.work < end and not self._is_done and not (part is self._signs and root.is_waiting):
+                while part.work < end and not self._is_done and not self._has_to_wait(part):
                     if self._control.is_over() or self.work >= self._budget:
                         return False
                     part.search.know(self.lower_bound)
@@ -235,7 +235,13 @@ class Search:
 
     @property
     def _is_done(self) -> bool:
-        return any(part.search.is_done for part in self._parts)
+        """Whether one part is closed, or no part can go on: what one has to leave open another may close."""
+        searches = [part.search for part in self._parts]
+        return any(search.is_closed for search in searches) or all(search.is_done for search in searches)
+
+    def _has_to_wait(self, part: Part) -> bool:
+        search = part.search
+        return search.is_done or (isinstance(search, SignSearch) and search.is_waiting)
 
     @property
     def _cells(self) -> CellSearch:
@@ -266,6 +272,11 @@ class Search:
             return self._signs, np.inf
         signs, cells = self._parts
         assert isinstance(signs.search, SignSearch)
+        if cells.search.is_done:
+            signs.search.release_far()
+            return signs, np.inf
+        if signs.search.is_done:
+            return cells, np.inf
         many = self._samples.Z.shape[1] >= MANY_COLUMNS
         first_piece = max(MIN_FIRST_PIECE, FIRST_PIECE_PER_SAMPLE * self._samples.y.size)
         if cells.work < first_piece and not many:

@@ -1,0 +1,166 @@
+"""Certificates under constraints against brute force, all cells of an arrangement, and SCIP."""
+
+import numpy as np
+import pytest
+from brute import least_in_space, least_objective, random_problem
+from constrained import KINDS, assert_allowed, constrained_problem, random_constraints
+from peers import prove_by_scip
+
+from rectifit import Problem, certify, solve
+from rectifit.certificate import branching
+from rectifit.certificate.best_first import Control
+from rectifit.certificate.presolve import reduce_rows
+from rectifit.certificate.search import Search
+from rectifit.constraints import Constraints
+from rectifit.datasets import make_relu
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the fit is the zero function", "ignore:no outcome is positive"
+)
+
+
+def assert_proved(problem, given, least, **options):
+    """The bound is below the least objective, and the gap is closed."""
+    certificate = certify(
+        problem.X,
+        problem.y,
+        sample_weight=problem.sample_weight,
+        fit_intercept=problem.fit_intercept,
+        alpha=problem.alpha,
+        **given,
+        **options,
+    )
+    slack = 1e-8 * max(problem.null_objective, least)
+    assert certificate.lower_bound <= least + slack
+    assert certificate.objective >= least - slack
+    assert certificate.status == "optimal"
+    assert certificate.objective <= least * (1 + 1.01 * certificate.target_gap) + slack
+    assert certificate.is_constrained
+    assert_allowed(problem, certificate.solution.beta)
+    certificate.solution.verify()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("chunk", range(2))
+def test_against_brute_force(kind, chunk):
+    for seed in range(15 * chunk, 15 * chunk + 15):
+        rng = np.random.default_rng([seed, KINDS.index(kind)])
+        base = random_problem(seed)
+        given = random_constraints(kind, base.n_features, rng, float(rng.choice([0.1, 1.0, 10.0])))
+        problem = constrained_problem(base, **given)
+        if problem.constraints is not None:
+            assert_proved(problem, given, least_objective(problem))
+
+
+def draw_in_space(seed):
+    """Three coefficients, one of them an intercept in three of four cases."""
+    rng = np.random.default_rng(seed)
+    n, fit_intercept = int(rng.integers(15, 40)), bool(seed % 4)
+    X = rng.normal(size=(n, 2 if fit_intercept else 3))
+    signal = np.maximum(X @ rng.normal(size=X.shape[1]) + rng.normal(), 0.0) * rng.integers(2)
+    y = signal + rng.choice([0.5, 2.0]) * rng.normal(size=n)
+    weight = rng.exponential(size=n) if seed % 3 == 0 else None
+    alpha = float(rng.choice([0.0, 0.0, 0.0, 0.5]))
+    return Problem.from_data(X, y, sample_weight=weight, fit_intercept=fit_intercept, alpha=alpha)
+
+
+def draw_within(seed, kind):
+    base, rng = draw_in_space(seed), np.random.default_rng([seed, KINDS.index(kind)])
+    given = random_constraints(kind, base.n_features, rng, float(rng.choice([0.1, 1.0, 10.0])))
+    return constrained_problem(base, **given), given
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("many", [0, 1000])
+def test_against_the_arrangement_in_space(kind, many, monkeypatch):
+    """By slabs and cells of directions, and by signs alone."""
+    monkeypatch.setattr(branching, "MAX_FREE_WITHOUT_SLABS", many)
+    for seed in range(4):
+        problem, given = draw_within(seed, kind)
+        if problem.constraints is not None:
+            assert_proved(problem, given, least_in_space(problem), time_limit=60)
+
+
+@pytest.mark.parametrize(("seed", "kind"), [(11, "linear"), (2, "fixed"), (11, "ties")])
+def test_solutions_with_all_samples_off_are_compared_by_their_penalty(seed, kind, monkeypatch):
+    """Zero is not allowed, and the least objective is that of a fit that is 0 everywhere."""
+    monkeypatch.setattr(branching, "MAX_FREE_WITHOUT_SLABS", 0)
+    problem, given = draw_within(seed, kind)
+    assert_proved(problem, given, least_in_space(problem), time_limit=60)
+
+
+def search_above(problem, least, room, n_nodes=300):
+    """A search that knows no solution, for losses below a cutoff above the least one; its bound."""
+    reduced = reduce_rows(problem)
+    cutoff = reduced.value(least + room * problem.null_objective)
+    found = []
+
+    def is_over():
+        return bool(found) and found[0].n_nodes > n_nodes
+
+    control = Control(lambda: cutoff, lambda b: None, is_over)
+    found.append(Search(reduced.samples, control, reduced.region, reduced.is_cone))
+    is_closed = found[0].run()
+    return is_closed, reduced.objective(found[0].lower_bound)
+
+
+def draws_in_space(kinds, n_seeds):
+    return [draw_within(seed, kind)[0] for kind in kinds for seed in range(n_seeds)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("many", [0, 1000])
+def test_no_search_rules_out_the_best_fit(kind, many, monkeypatch):
+    monkeypatch.setattr(branching, "MAX_FREE_WITHOUT_SLABS", many)
+    for problem in draws_in_space([kind], 6):
+        if problem.constraints is None:
+            continue
+        least = least_in_space(problem)
+        for room in (1e-3, 0.1):
+            is_closed, bound = search_above(problem, least, room)
+            assert not is_closed
+            assert bound <= least + 1e-8 * max(problem.null_objective, least)
+
+
+def test_arguments_along_rays_would_rule_it_out(monkeypatch):
+    """With bounds, the minimum along a ray may not be allowed: a proof about these alone says too much."""
+    monkeypatch.setattr(branching, "MAX_FREE_WITHOUT_SLABS", 0)
+    monkeypatch.setattr(Constraints, "is_cone", True)
+    problems = [problem for problem in draws_in_space(["shifted", "boxes"], 10)]
+    assert any(search_above(problem, least_in_space(problem), 0.01)[0] for problem in problems)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("given", [{"positive": True}, {"bounds": (-1.0, 0.5)}, {"bounds": (0.2, 3.0)}])
+@pytest.mark.parametrize("p", [3, 4])
+def test_against_scip(p, given):
+    X, y, *_ = make_relu(40, p, noise=0.3, random_state=p)
+    low, high = given.get("bounds", (0.0, np.inf))
+    certificate = certify(X, y, fit_intercept=False, **given)
+    found = prove_by_scip(X, y, limit=60.0, bounds=np.tile([low, high], (p, 1)))
+    assert certificate.status == "optimal"
+    assert certificate.lower_bound <= found.objective * (1 + 1e-6)
+    assert found.lower_bound <= certificate.objective * (1 + 1e-6)
+    if found.gap <= 1e-4:
+        assert found.objective == pytest.approx(certificate.objective, rel=2.1e-4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_true_signs_make_proofs_shorter(seed):
+    rng = np.random.default_rng([8, seed])
+    X, b = rng.standard_normal((500, 7)), rng.standard_normal(7)
+    y = np.maximum(X @ b / np.linalg.norm(b) + 0.3 + 2.0 * rng.standard_normal(500), 0.0)
+    nodes = []
+    for given in ({}, {"monotonic_cst": np.sign(b)}):
+        fit = solve(X, y, random_state=0, **given)
+        certificate = certify(X, y, fit, target_gap=1e-2, time_limit=60, n_jobs=1, **given)
+        assert certificate.status == "optimal"
+        nodes.append(certificate.n_nodes)
+    assert nodes[1] < nodes[0]
+
+
+def test_a_proof_within_constraints_is_no_proof_beyond_them():
+    X, y, *_ = make_relu(100, 4, noise=0.1, random_state=2)
+    inside = certify(X, y, bounds=(-0.1, 0.1), target_gap=1e-6)
+    assert "among fits that satisfy the constraints" in str(inside)
+    assert inside.lower_bound > certify(X, y).objective
