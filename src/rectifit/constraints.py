@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,10 @@ from rectifit.least_distance import least_distance
 from rectifit.tolerances import CONSTRAINT_TOL, INDEPENDENT_TOL
 
 __all__ = ["Constraints", "HalfSpaces", "independent_rows", "read_constraints", "without_names"]
+
+SIGNS = (-1.0, 0.0, 1.0)
+# Characters of a wrong argument that an error shows.
+MAX_SHOWN = 60
 
 
 class HalfSpaces(NamedTuple):
@@ -94,6 +99,14 @@ class Constraints:
         size = float(np.abs(h / length).max()) or 1.0
         step = least_distance(G / length[:, None], h / length / size)
         return self.clipped(self._anchor if step is None else beta + step * size * unit)
+
+    def holds(self, betas: Matrix) -> bool:
+        """Whether all lines satisfy everything exactly."""
+        is_within = (betas >= self.low).all() and (betas <= self.high).all()
+        if not is_within or not self.is_linear:
+            return bool(is_within)
+        values = betas @ self.A.T
+        return bool((values >= self.least).all() and (values <= self.most).all())
 
     def allows(self, beta: Vector) -> bool:
         """Whether coefficients satisfy everything, linear constraints up to rounding."""
@@ -221,10 +234,11 @@ def read_constraints(
     return found.checked()
 
 
-def without_names(names: tuple[str, ...], bounds: Any, monotonic_cst: Any) -> dict[str, Any]:
-    """Bounds and signs that may be given by name, as arrays."""
-    low, high = _read_bounds(bounds, names)
-    return {"bounds": np.column_stack([low, high]), "monotonic_cst": _read_signs(monotonic_cst, names)}
+def without_names(names: Sequence[str], **given: Any) -> dict[str, Any]:
+    """The same arguments without names of columns, checked: errors name the columns."""
+    known = read_constraints(len(names), names, **given)
+    bounds = None if known is None else np.column_stack([known.low, known.high])
+    return given | {"bounds": bounds, "positive": False, "monotonic_cst": None}
 
 
 def _read_bounds(bounds: Any, names: tuple[str, ...]) -> tuple[Vector, Vector]:
@@ -232,18 +246,16 @@ def _read_bounds(bounds: Any, names: tuple[str, ...]) -> tuple[Vector, Vector]:
     low, high = np.full(p, -np.inf), np.full(p, np.inf)
     if bounds is None:
         return low, high
-    allowed = f"a pair (low, high), an array of shape ({p}, 2) or a dict of pairs by column"
+    allowed = f"a pair of numbers (low, high), an array of shape ({p}, 2) or a dict of pairs by column"
     if isinstance(bounds, Mapping):
         for name, pair in bounds.items():
             j = _place(name, names, "bounds")
-            low[j], high[j] = _pair(pair, f"bounds[{name!r}]", "a pair (low, high)")
-    elif np.shape(_with_infinities(bounds)) == (2,):
-        low[:], high[:] = _pair(bounds, "bounds", allowed)
+            low[j], high[j] = _pair(pair, f"bounds[{name!r}]", "a pair of numbers (low, high)")
     else:
         found = _numbers(_with_infinities(bounds), "bounds", allowed)
-        if found.shape != (p, 2):
-            raise ValueError(f"bounds has shape {found.shape}; it must be {allowed}")
-        low, high = found.T.copy()
+        if found.shape not in ((2,), (p, 2)):
+            raise ValueError(f"bounds {_shape_of(found, bounds)}; it must be {allowed}")
+        low[:], high[:] = found.T
     if np.isnan(low).any() or np.isnan(high).any():
         raise ValueError("bounds contains NaN; all entries must be numbers, infinite ones allowed")
     wrong = np.flatnonzero((low > high) | (low == np.inf) | (high == -np.inf))
@@ -251,30 +263,28 @@ def _read_bounds(bounds: Any, names: tuple[str, ...]) -> tuple[Vector, Vector]:
         j = int(wrong[0])
         raise ValueError(
             f"bounds has low {low[j]:g} and high {high[j]:g} for {names[j]!r}; "
-            "low must not exceed high, and one number must be allowed at least"
+            "low must not exceed high, and at least one number must be allowed"
         )
     return low, high
 
 
 def _pair(pair: Any, name: str, allowed: str) -> tuple[float, float]:
-    if not (isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2):
+    found = _with_infinities(pair)
+    if np.shape(found) != (2,):
         raise ValueError(f"{name} is {pair!r}; it must be {allowed}")
-    low, high = pair
-    found = _numbers([-np.inf if low is None else low, np.inf if high is None else high], name, allowed)
-    return float(found[0]), float(found[1])
+    low, high = _numbers(found, name, allowed).tolist()
+    return low, high
 
 
 def _with_infinities(bounds: Any) -> Any:
-    """None within a sequence of pairs stands for no bound."""
-    if isinstance(bounds, list | tuple) and all(isinstance(pair, list | tuple) for pair in bounds):
-        ends = (-np.inf, np.inf)
-        return [
-            [end if entry is None else entry for entry, end in zip(pair, ends, strict=False)]
-            if len(pair) == 2
-            else pair
-            for pair in bounds
-        ]
-    return bounds
+    """Bounds with infinities for None, be it one end or a pair."""
+    if bounds is None:
+        return [-np.inf, np.inf]
+    if not isinstance(bounds, list | tuple):
+        return bounds
+    if len(bounds) == 2 and not any(isinstance(entry, list | tuple | np.ndarray) for entry in bounds):
+        return [end if entry is None else entry for entry, end in zip(bounds, (-np.inf, np.inf), strict=True)]
+    return [_with_infinities(pair) for pair in bounds]
 
 
 def _numbers(values: Any, name: str, allowed: str) -> Vector:
@@ -283,75 +293,103 @@ def _numbers(values: Any, name: str, allowed: str) -> Vector:
         if found.dtype.kind not in "fiub":
             raise TypeError
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is {values!r}; it must be {allowed}, of real numbers") from None
+        raise TypeError(f"{name} is {_show(values)}; it must be {allowed}") from None
     return found.astype(np.float64)
+
+
+def _show(values: Any) -> str:
+    text = " ".join(repr(values).split())
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def _shape_of(found: Vector, given: Any) -> str:
+    return f"has shape {found.shape}" if found.ndim else f"is {given!r}"
 
 
 def _read_signs(monotonic_cst: Any, names: tuple[str, ...]) -> Vector:
     signs = np.zeros(len(names))
     if monotonic_cst is None:
         return signs
-    allowed = f"an array of {len(names)} numbers -1, 0 or 1, or a dict of these by column"
     if isinstance(monotonic_cst, Mapping):
         for name, sign in monotonic_cst.items():
             place = _place(name, names, "monotonic_cst")
-            signs[place] = _numbers([sign], f"monotonic_cst[{name!r}]", "-1, 0 or 1")[0]
-    else:
-        signs = _numbers(monotonic_cst, "monotonic_cst", allowed)
-        if signs.shape != (len(names),):
-            raise ValueError(f"monotonic_cst has shape {signs.shape}; it must be {allowed}")
-    if not np.isin(signs, (-1.0, 0.0, 1.0)).all():
-        wrong = signs[~np.isin(signs, (-1.0, 0.0, 1.0))][0]
-        raise ValueError(f"monotonic_cst has the entry {wrong:g}; it must be {allowed}")
+            signs[place] = _read_sign(sign, f"monotonic_cst[{name!r}]")
+        return signs
+    allowed = f"an array of {len(names)} numbers -1, 0 or 1, or a dict of these by column"
+    signs = _numbers(monotonic_cst, "monotonic_cst", allowed)
+    if signs.shape != (len(names),):
+        raise ValueError(f"monotonic_cst {_shape_of(signs, monotonic_cst)}; it must be {allowed}")
+    wrong = signs[~np.isin(signs, SIGNS)]
+    if wrong.size:
+        raise ValueError(f"monotonic_cst has the entry {wrong[0]:g}; it must be {allowed}")
     return signs
+
+
+def _read_sign(sign: Any, name: str) -> float:
+    if isinstance(sign, bool) or not isinstance(sign, Real):
+        raise TypeError(f"{name} is {sign!r}; it must be -1, 0 or 1")
+    if float(sign) not in SIGNS:
+        raise ValueError(f"{name} is {sign!r}; it must be -1, 0 or 1")
+    return float(sign)
 
 
 def _place(name: Any, names: tuple[str, ...], argument: str) -> int:
     if name not in names:
         known = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
         raise ValueError(f"{argument} has the key {name!r}; X has the columns {known}")
+    if names.count(name) > 1:
+        raise ValueError(f"{argument} has the key {name!r}, the name of {names.count(name)} columns of X")
     return names.index(name)
 
 
 def _read_linear(constraints: Any, n_features: int) -> tuple[Matrix, Vector, Vector]:
-    given = [] if constraints is None else constraints
-    given = list(given) if isinstance(given, list | tuple) else [given]
     A, least, most = np.zeros((0, n_features)), np.zeros(0), np.zeros(0)
-    for one in given:
-        if not all(hasattr(one, name) for name in ("A", "lb", "ub")):
-            raise TypeError(
-                f"constraints is {one!r}; it must be a scipy.optimize.LinearConstraint or a list of these"
-            )
-        dense = one.A.toarray() if hasattr(one.A, "toarray") else one.A
-        rows = np.atleast_2d(_numbers(dense, "constraints.A", "a table"))
-        if rows.ndim != 2 or rows.shape[1] != n_features or not np.isfinite(rows).all():
-            raise ValueError(
-                f"constraints has A of shape {rows.shape}; it must have finite entries and one column for "
-                f"each of the {n_features} columns of X"
-            )
-        ends = [_numbers(end, "constraints", "numbers") for end in (one.lb, one.ub)]
-        try:
-            low, high = (np.broadcast_to(end, len(rows)) for end in ends)
-        except ValueError:
-            raise ValueError(
-                f"constraints has lb and ub of shapes {ends[0].shape} and {ends[1].shape}; they must have "
-                f"one entry for each of the {len(rows)} rows of A"
-            ) from None
-        # `not <=` is true for NaN, too.
-        wrong = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
-        if wrong.size:
-            e = int(wrong[0])
-            raise ValueError(
-                f"constraints has lb {low[e]:g} and ub {high[e]:g} in row {e}; lb must not exceed ub"
-            )
-        empty = ~rows.any(axis=1)
-        if ((low > 0.0) | (high < 0.0))[empty].any():
-            e = int(np.flatnonzero(empty & ((low > 0.0) | (high < 0.0)))[0])
-            raise ValueError(
-                f"constraints has only zeros in row {e} of A, which can never be between {low[e]:g} and "
-                f"{high[e]:g}"
-            )
-        says = ~empty & (np.isfinite(low) | np.isfinite(high))
+    given = constraints if isinstance(constraints, list | tuple) else [constraints]
+    for one in given if constraints is not None else ():
+        rows, low, high = _read_rows(one, constraints, n_features)
+        # A row that restricts nothing would only take time.
+        says = rows.any(axis=1) & (np.isfinite(low) | np.isfinite(high))
         A = np.vstack([A, rows[says]])
         least, most = np.append(least, low[says]), np.append(most, high[says])
     return A, least, most
+
+
+def _read_rows(one: Any, given: Any, n_features: int) -> tuple[Matrix, Vector, Vector]:
+    """A, lb and ub of one LinearConstraint."""
+    if not all(hasattr(one, name) for name in ("A", "lb", "ub")):
+        raise TypeError(
+            f"constraints is {_show(given)}; it must be a scipy.optimize.LinearConstraint or a list of these"
+        )
+    dense = one.A.toarray() if hasattr(one.A, "toarray") else one.A
+    rows = np.atleast_2d(_numbers(dense, "constraints.A", "a table of numbers"))
+    if rows.ndim != 2 or rows.shape[1] != n_features:
+        raise ValueError(
+            f"constraints has A of shape {rows.shape}; it must have one column for each of the {n_features} "
+            "columns of X"
+        )
+    if not np.isfinite(rows).all():
+        raise ValueError("constraints has NaN or infinity in A; all entries must be finite")
+    ends = [_numbers(end, "constraints", "numbers") for end in (one.lb, one.ub)]
+    try:
+        low, high = (np.broadcast_to(end, len(rows)) for end in ends)
+    except ValueError:
+        raise ValueError(
+            f"constraints has lb and ub of shapes {ends[0].shape} and {ends[1].shape}; they must have "
+            f"one entry for each of the {len(rows)} rows of A"
+        ) from None
+    # `not <=` is true for NaN, too.
+    wrong = np.flatnonzero(~(low <= high) | (low == np.inf) | (high == -np.inf))
+    if wrong.size:
+        e = int(wrong[0])
+        raise ValueError(
+            f"constraints has lb {low[e]:g} and ub {high[e]:g} in row {e}; lb must not exceed ub, and at "
+            "least one number must be allowed"
+        )
+    never = np.flatnonzero(~rows.any(axis=1) & ((low > 0.0) | (high < 0.0)))
+    if never.size:
+        e = int(never[0])
+        raise ValueError(
+            f"constraints has only zeros in row {e} of A, which can never be between {low[e]:g} and "
+            f"{high[e]:g}"
+        )
+    return rows, low, high

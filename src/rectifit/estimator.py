@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
@@ -21,6 +20,9 @@ from rectifit.inference import Summary
 from rectifit.routing import is_held_elsewhere, open_data
 
 __all__ = ["ReLURegressor"]
+
+# Parameters that restrict coefficients.
+CONSTRAINTS = ("bounds", "positive", "monotonic_cst", "constraints")
 
 
 class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -157,10 +159,10 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         elif home is None:
             X, y, sample_weight = self._validate(*map(to_numpy, (X, y, sample_weight)))
         options = self.get_params(deep=False)
-        if isinstance(self.bounds, Mapping) or isinstance(self.monotonic_cst, Mapping):
+        if hasattr(self, "feature_names_in_"):
             # Validated rows have lost the names of their columns.
-            names = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
-            options |= without_names(tuple(names), self.bounds, self.monotonic_cst)
+            given = {name: options[name] for name in CONSTRAINTS}
+            options |= without_names(self.feature_names_in_.tolist(), **given)
         solution = solve(X, y, sample_weight=sample_weight, start=start, **options)
         assert solution.problem is not None
         self.coef_ = solution.beta.copy()

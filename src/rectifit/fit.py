@@ -135,8 +135,9 @@ class Certificate:
     def __str__(self) -> str:
         """One sentence for people."""
         where = "" if self.box is None else f", among coefficients of standardised size up to {self.box:g}"
-        where += "" if self.floor is None else f", among fits with the floor {self.floor:.6g}"
-        where += ", among fits that satisfy the constraints" if self.is_constrained else ""
+        kinds = [] if self.floor is None else [f"with the floor {self.floor:.6g}"]
+        kinds += ["that satisfy the constraints"] * self.is_constrained
+        where += f", among fits {' '.join(kinds)}" if kinds else ""
         if not self.says_anything:
             return "no proof was searched for"
         limit = "bound only: " if self.status == "bound_only" else ""

@@ -68,6 +68,7 @@ def print_fit(solution: Solution, summary: Summary, target: str) -> None:
         "R squared": write_number(summary.r_squared, missing="not defined"),
         "sigma": write_number(summary.sigma, missing="not defined")
         + freedom * bool(np.isfinite(summary.sigma)),
+        **({"constraints": ", ".join(summary.constraints)} if summary.constraints else {}),
         "std. errors": describe_covariance(summary.covariance),
         "objective": f"{write_objective(solution.objective)} ({kind} of squared residuals)",
         "certificate": str(solution.certificate),

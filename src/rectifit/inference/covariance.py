@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from rectifit._typing import Matrix, Vector
+from rectifit._typing import Mask, Matrix, Vector
 from rectifit.checks import check_count, check_random_state
 from rectifit.fit import Fit
-from rectifit.inference.sandwich import KINDS, sandwich
+from rectifit.inference.sandwich import KINDS, null_space, sandwich
 from rectifit.inference.sums import FitMoments, data_of, list_estimates, read_moments
 from rectifit.methods.estimate_floor import FloorPoint, descend, fit_coefficients
 from rectifit.parallel import count_threads, map_ordered
+from rectifit.tolerances import INDEPENDENT_TOL
 
 __all__ = ["Covariance", "estimate_covariance"]
 
@@ -27,6 +28,7 @@ IN_DRAWS = (
     "constraints bind: the distribution of the coefficients is not normal, and the bootstrap is not reliable "
     "for coefficients at or near their bounds"
 )
+NEVER_LEFT = "coefficients without a standard error are at their bounds in every draw"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,8 @@ class Covariance:
     n_active, n_floor : rows that have weight, above the floor and at it
     moments : the sums over rows that all of this comes from
     notes : what a reader must know, sentences
-    at_bound : whether a bound holds an estimate, in the order of the matrix; empty if none does
+    at_bound, is_fixed : whether an estimate is at a bound, and whether constraints determine it alone, in the
+        order of the matrix; bootstrap draws do not move what is fixed
     """
 
     matrix: Matrix
@@ -55,20 +58,18 @@ class Covariance:
     n_active: int
     n_floor: int
     moments: FitMoments = field(repr=False)
+    at_bound: Mask
+    is_fixed: Mask
     notes: tuple[str, ...] = ()
-    at_bound: tuple[bool, ...] = ()
 
     @property
     def std_error(self) -> Vector:
         """Roots of the diagonal."""
         return np.sqrt(self.matrix.diagonal())
 
-    @property
-    def std_error_of_free(self) -> Vector:
-        """The same, but NaN where a bound holds a coefficient, unless they come from draws."""
-        if not self.at_bound or self.kind == "bootstrap":
-            return self.std_error
-        return np.where(self.at_bound, np.nan, self.std_error)
+    def hide_fixed(self, std_error: Vector) -> Vector:
+        """Standard errors of the first estimates, NaN for those that have none of their own."""
+        return np.where(self.is_fixed[: std_error.size], np.nan, std_error)
 
 
 def estimate_covariance(
@@ -113,10 +114,13 @@ def estimate_covariance(
     sides = read_moments(solution)
     n_active, n_floor = sides.above.n_rows, sides.below.n_rows
     none = "no row is active: no standard errors"
-    held = None if problem.constraints is None else problem.constraints.held(solution.beta)
-    held = held if held is not None and len(held) else None
+    held = np.zeros((0, problem.n_features))
+    if problem.constraints is not None:
+        held = problem.constraints.held(solution.beta)
+    fixed = np.linalg.norm(null_space(held), axis=1) <= INDEPENDENT_TOL
     main = sandwich(sides.above, problem.alpha, kind, partial(sides.meat, True), "active rows", none, held)
     notes, matrix = list(main.notes), main.matrix
+    matrix[: fixed.size][fixed], matrix[:, : fixed.size][:, fixed] = 0.0, 0.0
     if solution.floor_is_estimated:
         # The floor is the weighted mean of the outcomes of these rows.
         none = "no row is at the floor, which is not determined"
@@ -133,17 +137,15 @@ def estimate_covariance(
         matrix = _draw(solution, check_count(bootstrap, "bootstrap", 2), random_state, count_threads(n_jobs))
         matrix[missing] = np.nan
         kind = "bootstrap"
-    if held is not None:
-        n_bounds = int(np.count_nonzero(solution.at_bound))
-        own = [AT_BOUND] * (n_bounds > 0) + [ON_LINE] * (len(held) > n_bounds)
-        notes += own if bootstrap is None else [IN_DRAWS]
+        fixed &= matrix.diagonal()[: fixed.size] == 0.0
+    if len(held):
+        notes += _explain(len(held), int(np.count_nonzero(solution.at_bound)), fixed, kind)
     if sides.n_kinks:
         rows, verb = ("rows lie", "are") if sides.n_kinks > 1 else ("row lies", "is")
         notes.append(
             f"{sides.n_kinks} {rows} exactly at the kink and {verb} not counted as active; "
             "it does not matter if there are many others"
         )
-    at_bound = tuple(list_estimates(solution, solution.at_bound.tolist(), False, False))
     return Covariance(
         matrix,
         kind,
@@ -153,9 +155,17 @@ def estimate_covariance(
         n_active,
         n_floor,
         sides,
+        np.array(list_estimates(solution, solution.at_bound.tolist(), False, False)),
+        np.array(list_estimates(solution, fixed.tolist(), False, False)),
         tuple(notes),
-        at_bound if any(at_bound) else (),
     )
+
+
+def _explain(n_held: int, n_bounds: int, fixed: Mask, kind: str) -> list[str]:
+    """What a reader must know where constraints hold coefficients, some of them bounds."""
+    if kind == "bootstrap":
+        return [IN_DRAWS] + [NEVER_LEFT] * bool(fixed.any())
+    return [AT_BOUND] * (n_bounds > 0) + [ON_LINE] * (n_held > n_bounds)
 
 
 def _draw(solution: Fit, n_replicates: int, random_state: Any, n_threads: int) -> Matrix:

@@ -73,8 +73,8 @@ def marginal_effects(
     return MarginalEffects(
         names=feature_names(names, p),
         coefficient=factor * solution.beta + 0.0,
-        std_error=np.where(solution.at_bound, np.nan, np.sqrt(variance)),
-        at_bound=found.at_bound[:p],
+        std_error=found.hide_fixed(np.sqrt(variance)),
+        at_bound=tuple(found.at_bound[:p].tolist()),
         level=check_number(level, "level", above=0.0, below=1.0),
         covariance=found.kind,
         notes=notes,

@@ -33,7 +33,7 @@ from rectifit.tolerances import (
     UNSEEN_TOL,
 )
 
-__all__ = ["KINDS", "Block", "Meat", "Moments", "Standard", "sandwich"]
+__all__ = ["KINDS", "Block", "Meat", "Moments", "Standard", "null_space", "sandwich"]
 
 KINDS = ("nonrobust", "HC0", "HC1", "HC2", "HC3")
 # omega = 1 / (1 - h)^(2 power).
@@ -141,7 +141,7 @@ def sandwich(
     G = np.diag(np.full(len(T), rows.weight))
     G[:p, :p] = rows.gram / np.outer(standard.size, standard.size)
     penalty = np.append(alpha / np.square(standard.size * standard.unit), np.zeros(len(T) - p))
-    N = np.eye(len(T)) if held is None else _null_space(held @ T[:p])
+    N = np.eye(len(T)) if held is None else null_space(held @ T[:p])
     values, V = np.linalg.eigh(N.T @ (G + np.diag(penalty)) @ N)
     V = N @ V
     kept = values > GRAM_RANK_TOL * max(values.max(), 0.0)
@@ -171,8 +171,10 @@ def sandwich(
     return Block(matrix, df, float(np.sqrt(variance)), tuple(notes))
 
 
-def _null_space(A: Matrix) -> Matrix:
+def null_space(A: Matrix) -> Matrix:
     """An orthonormal basis of the vectors x with A x = 0, in columns."""
+    if not len(A):
+        return np.eye(A.shape[1])
     A = A / np.linalg.norm(A, axis=1, keepdims=True)
     _, sizes, Vt = np.linalg.svd(A)
     rank = int(np.count_nonzero(sizes > INDEPENDENT_TOL))

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from rectifit.checks import check_number
+from rectifit.constraints import Constraints
 from rectifit.fit import Fit
-from rectifit.formatting import write_number
+from rectifit.formatting import write_count, write_number
 from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.sums import list_estimates
 from rectifit.inference.tables import Summary
@@ -18,6 +19,8 @@ __all__ = ["feature_names", "summarise"]
 
 # With fewer degrees of freedom, Student's distribution differs visibly from the normal one.
 MIN_NORMAL_DF = 30
+# Coefficients whose bounds are named one by one.
+MAX_BOUNDS = 12
 
 
 def summarise(
@@ -62,8 +65,9 @@ def summarise(
     return Summary(
         names=tuple(list_estimates(solution, feature_names(names, solution.beta.size), "intercept", "floor")),
         coefficient=np.array(list_estimates(solution, solution.beta, solution.intercept, solution.floor)),
-        std_error=found.std_error_of_free,
-        at_bound=found.at_bound,
+        std_error=found.hide_fixed(found.std_error),
+        at_bound=tuple(found.at_bound.tolist()),
+        constraints=describe_constraints(solution.constraints, feature_names(names, solution.beta.size)),
         level=level,
         covariance=found.kind if bootstrap is None else f"bootstrap, {bootstrap} draws",
         notes=(*found.notes, *_few_rows(found.df)),
@@ -91,6 +95,38 @@ def feature_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ..
     if len(names) != n_features:
         raise ValueError(f"names has {len(names)} entries; it must have {n_features}, one per column of X")
     return tuple(map(str, names))
+
+
+def describe_constraints(known: Constraints | None, names: Sequence[str]) -> tuple[str, ...]:
+    """The constraints of coefficients of these names, in words.
+
+    Examples
+    --------
+    >>> from rectifit.constraints import read_constraints
+    >>> describe_constraints(read_constraints(2, bounds={"x0": (0, 2), "x1": (None, 1)}), ["age", "price"])
+    ('0 <= age <= 2', 'price <= 1')
+    >>> describe_constraints(read_constraints(2, positive=True), ["age", "price"])
+    ('every coefficient >= 0',)
+    """
+    if known is None:
+        return ()
+    ends = list(zip(known.low.tolist(), known.high.tolist(), strict=True))
+    if len(ends) > 1 and len(set(ends)) == 1:
+        names, ends = ("every coefficient",), ends[:1]
+    words = [
+        _write_ends(name, *pair) for name, pair in zip(names, ends, strict=True) if np.isfinite(pair).any()
+    ]
+    if len(words) > MAX_BOUNDS:
+        words[MAX_BOUNDS:] = [f"bounds of {len(words) - MAX_BOUNDS} more coefficients"]
+    return (*words, *[write_count(len(known.A), "linear constraint")] * known.is_linear)
+
+
+def _write_ends(name: str, low: float, high: float) -> str:
+    if low == high:
+        return f"{name} = {write_number(low)}"
+    below = f"{write_number(low)} <= {name}" if np.isfinite(high) else f"{name} >= {write_number(low)}"
+    above = f" <= {write_number(high)}" if np.isfinite(high) else ""
+    return (below if np.isfinite(low) else name) + above
 
 
 def _few_rows(df: float) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -52,16 +52,19 @@ class Estimates:
     low, high : interval that covers the true coefficient with probability `level`
     covariance : kind of the standard errors
     notes : what a reader must know, sentences
-    at_bound : whether each estimate is held at one of its bounds; empty if none is
+    at_bound : whether the coefficient behind each estimate is at one of its bounds
     """
 
     names: tuple[str, ...]
     coefficient: Vector
     std_error: Vector
+    at_bound: tuple[bool, ...]
     level: float
     covariance: str
     notes: tuple[str, ...] = ()
-    at_bound: tuple[bool, ...] = ()
+
+    # Follows the names of coefficients at a bound.
+    REMARK: ClassVar[str] = ", at its bound {}"
 
     @cached_property
     def z(self) -> Vector:
@@ -102,10 +105,9 @@ class Estimates:
 
     def _labels(self) -> tuple[str, ...]:
         """The names, with a word where an estimate is at its bound."""
-        held = self.at_bound or (False,) * len(self.names)
+        estimates = zip(self.names, self.coefficient.tolist(), self.at_bound, strict=True)
         return tuple(
-            f"{name}, at its bound {write_number(value)}" if is_held else name
-            for name, value, is_held in zip(self.names, self.coefficient.tolist(), held, strict=True)
+            name + self.REMARK.format(write_number(value)) * is_held for name, value, is_held in estimates
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -141,6 +143,7 @@ class Summary(Estimates):
     floor, floor_is_estimated : the fit is max(floor, x'beta + intercept)
     n_samples, n_active : rows that have weight, and those whose fit is above the floor
     n_positive : those whose outcome is above the floor
+    constraints : what was known about the coefficients, in words
     certificate : how good the fit is, one sentence
     method, seconds : of the fit
 
@@ -158,6 +161,7 @@ class Summary(Estimates):
     n_samples: int
     n_active: int
     n_positive: int
+    constraints: tuple[str, ...]
     certificate: str
     method: str
     seconds: float
@@ -180,7 +184,8 @@ class Summary(Estimates):
         ends = " + intercept" if "intercept" in self.names else ""
         head = _ends("ReLU regression", f"y ~ max({base}, X coef{ends})", width)
         lines = [head, "=" * width, *facts, "=" * width, rows[0], "-" * width, *rows[1:], "=" * width]
-        return "\n".join([*lines, f"Certificate: {self.certificate}", *_notes(self.notes)])
+        known = [f"Constraints: {', '.join(self.constraints)}"] * bool(self.constraints)
+        return "\n".join([*lines, *known, f"Certificate: {self.certificate}", *_notes(self.notes)])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -197,6 +202,8 @@ class MarginalEffects(Estimates):
 
     at: str
     share_active: float
+
+    REMARK = ", coefficient at its bound"
 
     def __str__(self) -> str:
         """The table as text."""
