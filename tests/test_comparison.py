@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from rectifit.comparison import METHODS, compare
-from rectifit.comparison.baselines import BASELINES, ClippedLinearRegression
+from rectifit.comparison.baselines import BASELINES, ClippedLinearRegression, baselines_within
 from rectifit.datasets import make_relu
 from rectifit.tobit import fit_tobit, negative_log_likelihood
 
@@ -145,6 +145,46 @@ def test_cross_validation_is_by_the_same_seeded_folds(comparison):
     for row in found.rows:
         assert row.cross_validated == again[row.name]
     assert other["auto"] != again["auto"]
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        [(0, np.inf)] * 3,
+        [(-np.inf, 0.1), (-0.2, 0.2), (-np.inf, np.inf)],
+        [(0.5, 0.5), (0, np.inf), (-1, 0)],
+        [(1, 1), (0, 0), (-2, -2)],
+    ],
+)
+def test_within_bounds(bounds):
+    bounds = np.array(bounds, dtype=float)
+    X, y, *_ = make_relu(120, 3, noise=0.4, random_state=1)
+    X = X * [1.0, 50.0, 1.0] + [0.0, 3.0, 1e-3]
+    y = np.maximum(y, 0.0)
+    found = compare(X, y, bounds=bounds)
+    rows = {row.name: row for row in found.rows}
+    keeping = {"scipy least_squares, 20 starts", "scipy lsq_linear, bounded", *METHODS}
+    is_signs = (bounds == [0, np.inf]).all()
+    keeping |= {"LinearRegression(positive=True)"} if is_signs else set()
+    assert {name for name, row in rows.items() if not row.ignores_bounds} == keeping
+    # Bounds hold for the alternatives that say so, and their errors are those of least squares there.
+    for candidate in baselines_within(bounds):
+        fitted = clone(candidate.estimator).fit(X, y)
+        if not candidate.ignores_bounds:
+            assert ((bounds[:, 0] <= fitted.coef_) & (fitted.coef_ <= bounds[:, 1])).all()
+    best = rows["auto"].in_sample
+    assert rows["scipy least_squares, 20 starts"].in_sample >= best * (1 - 1e-6)
+    assert rows["scipy least_squares, 20 starts"].in_sample <= best * (1 + 1e-3)
+    if is_signs:
+        line = rows["LinearRegression(positive=True)"].in_sample
+        assert rows["scipy lsq_linear, bounded"].in_sample == pytest.approx(line, rel=1e-6)
+    with_gap = {name for name, row in rows.items() if row.gap is not None}
+    assert with_gap == {"scipy least_squares, 20 starts", *METHODS}
+    for row in found.rows:
+        assert row.gap is None or row.in_sample >= found.certificate.lower_bound / y.size * (1 - 1e-9)
+    assert found.remarks() == ["* ignores the bounds of the coefficients."]
+    names = [name for name, *_ in found.table().rows]
+    assert sum(name.endswith(" *") for name in names) == len(rows) - len(keeping)
 
 
 def test_what_cannot_be_fitted_says_why():

@@ -3,6 +3,7 @@ import warnings
 import numpy as np
 import pytest
 from browser import LOOK, is_sorted, probe
+from scipy.optimize import LinearConstraint
 
 from rectifit import certify, solve
 from rectifit.comparison import compare_fit, find_obstacle
@@ -63,6 +64,21 @@ def fit_wide():
     return solve(rng.normal(size=(20, 30)), rng.normal(size=20)), None, "y"
 
 
+def fit_within_bounds():
+    X, y = make_data()
+    return solve(X, y, bounds=[(0, None), (-1, 1), (None, 0.2)]), ("a", "b", "c"), "y"
+
+
+def fit_signs():
+    X, y = make_data()
+    return solve(X, y, positive=True), None, "y"
+
+
+def fit_linear():
+    X, y = make_data()
+    return solve(X, y, constraints=LinearConstraint([1, 1, 1], 0, 0.5), positive=True), ("a", "b", "c"), "y"
+
+
 FITS = {
     "bundled": fit_bundled,
     "weights": fit_weighted,
@@ -70,6 +86,9 @@ FITS = {
     "one variable": fit_one_variable,
     "dead": fit_dead,
     "wide": fit_wide,
+    "bounds": fit_within_bounds,
+    "signs": fit_signs,
+    "linear constraints": fit_linear,
 }
 
 
@@ -100,7 +119,7 @@ def test_the_page_says_what_the_solution_does(written, tmp_path):
     solution, names, comparison, path = written
     seen, _ = probe(path, READ, tmp_path)
     summary = solution.summary(names=names)
-    assert [row[0] for row in seen["cells"]] == list(summary.names)
+    assert [row[0] for row in seen["cells"]] == [row[0] for row in summary.table().rows]
     for row, coefficient, error in zip(seen["cells"], summary.coefficient, summary.std_error, strict=True):
         assert float(row[1]) == pytest.approx(coefficient, rel=2e-2, abs=1e-3)
         if np.isnan(error):
@@ -118,6 +137,14 @@ def test_the_page_says_what_the_solution_does(written, tmp_path):
     assert str(solution.certificate)[1:] in said
     for note in summary.notes:
         assert note[1:] in said
+    assert ("The coefficients are constrained: " in said) == bool(summary.constraints)
+    for words in summary.constraints:
+        assert words in said
+    for name, coefficient, is_held in zip(summary.names, summary.coefficient, summary.at_bound, strict=True):
+        assert (f"{name}, at its bound {coefficient:.4g} " in said) == is_held
+    ignoring = comparison is not None and bool(summary.constraints)
+    assert ("* ignores the bounds of the coefficients." in said) == ignoring
+    assert ("whose coefficients satisfy the constraints reduces the error" in said) == ignoring
     obstacle = find_obstacle(solution)
     assert (comparison is None) == (obstacle is not None)
     assert ("Other ways to fit these data" in said) == (obstacle is None)

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["compare_command"]
 
-ADVICE = (
+HOW_TO_READ = (
     "Errors are mean squared errors: on these rows, of a fit to all of them, and on unseen rows (five-fold "
     "cross-validation, the same folds for all), by which the table is sorted. The gap is proved: no fit of "
-    "the form max(0, X beta + intercept) reduces the error on these rows by more than this share.",
+    "the form max(0, X beta + intercept){scope} reduces the error on these rows by more than this share."
+)
+ADVICE = (
     "These models answer different questions. A ReLU fit by least squares estimates the mean of y as "
     "max(0, X beta + intercept), for any distribution of the noise. Prefer it if the outcome really takes "
     "the value zero (hours, rain, spending, energy) and you need predictions of the outcome, or effects on "
@@ -55,12 +57,13 @@ def compare_command(
 
     The alternatives are least squares, least squares clipped at 0, scipy's least_squares from 20 starts,
     scikit-learn's MLPRegressor with one node, Poisson and Tweedie models, and Tobit. The table has in-sample
-    and cross-validated errors, times, and certified gaps. With bounds of coefficients, the methods of
-    rectifit and linear fits respect them; the other alternatives know no bounds.
+    and cross-validated errors, times, and certified gaps. With bounds of coefficients, bounded linear fits
+    are added, and the table marks the alternatives that ignore the bounds.
 
     \b
-    Example:
+    Examples:
       rectifit compare rain.csv --target mm
+      rectifit compare heating.csv --target kwh --positive degrees,wind
     """
     # Imported here: other commands start faster without the alternatives.
     from rectifit.comparison import compare
@@ -84,12 +87,12 @@ def compare_command(
 
 
 def print_comparison(comparison: Comparison, target: str) -> None:
-    """The table, what was left out, what is proved, and what the models mean."""
+    """The table, remarks about it, what is proved, and what the models mean."""
     console = make_console()
     console.print(f"predictions of {target}", style="bold", markup=False)
     console.print(comparison.table().to_grid(["bold" * row.ours for row in comparison.ranked()]))
-    for sentence in comparison.left_out():
+    for sentence in comparison.remarks():
         console.print(sentence, markup=False)
     console.print(f"proved about the best fit: {comparison.certificate}", markup=False)
-    for paragraph in ADVICE:
+    for paragraph in (HOW_TO_READ.format(scope=comparison.scope), *ADVICE):
         console.print(f"\n{paragraph}", markup=False)

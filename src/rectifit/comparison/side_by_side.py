@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,14 +36,17 @@ N_FOLDS = 5
 # The short comparison that comes with a fit: its methods, and seconds for each of them.
 SHORT_METHODS = ("gd", "sorting+iterative", "auto")
 SHORT_TIME_LIMIT = 1.0
+# Follows the names of fits that ignore bounds of coefficients.
+MARK = " *"
 
 
 @dataclass(frozen=True)
 class ComparedFit:
     """One fit: mean squared errors, seconds of the fit to all rows, and its gap to the lower bound.
 
-    The gap is None unless the fit has the form max(0, X beta + intercept); `skipped` says why nothing was
-    fitted, if so.
+    The gap is None unless the fit has the form max(0, X beta + intercept) and keeps the bounds of the
+    coefficients, if there are any; `ignores_bounds` says that it does not know them. `skipped` says why
+    nothing was fitted, if so.
     """
 
     name: str
@@ -52,6 +56,7 @@ class ComparedFit:
     seconds: float | None = None
     gap: float | None = None
     skipped: str | None = None
+    ignores_bounds: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +71,16 @@ class Comparison:
         fitted = [row for row in self.rows if row.skipped is None]
         return sorted(fitted, key=lambda row: row.cross_validated or row.in_sample or 0.0)
 
-    def left_out(self) -> list[str]:
-        """Sentences that say what was not fitted, and why."""
-        return [f"{row.name} was left out: {row.skipped}." for row in self.rows if row.skipped]
+    @property
+    def scope(self) -> str:
+        """Which coefficients the proof is about; follows "fit of the form max(0, X beta + intercept)"."""
+        return " whose coefficients satisfy the constraints" * self.certificate.is_constrained
+
+    def remarks(self) -> list[str]:
+        """Sentences about the table: which fits ignore the bounds, what was not fitted, and why."""
+        left_out = [f"{row.name} was left out: {row.skipped}." for row in self.rows if row.skipped]
+        ignoring = any(row.ignores_bounds for row in self.ranked())
+        return [f"{MARK.strip()} ignores the bounds of the coefficients."] * ignoring + left_out
 
     def table(self) -> Table:
         """The ranked fits for display."""
@@ -80,10 +92,16 @@ class Comparison:
             Column("gap", write_share, NOTHING),
         )
         rows = tuple(
-            ("rectifit " * row.ours + row.name, row.in_sample, row.cross_validated, row.seconds, row.gap)
+            (
+                "rectifit " * row.ours + row.name + MARK * row.ignores_bounds,
+                row.in_sample,
+                row.cross_validated,
+                row.seconds,
+                row.gap,
+            )
             for row in self.ranked()
         )
-        return Table("comparison", "", columns, rows, " ".join(self.left_out()))
+        return Table("comparison", "", columns, rows, " ".join(self.remarks()))
 
 
 def compare(
@@ -104,8 +122,8 @@ def compare(
     ----------
     X, y : arrays
     bounds : array of shape (n_features, 2), optional
-        Bounds of the coefficients, for the package's methods and for linear fits with bounds. Fits without
-        bounds then have no gap.
+        Bounds of the coefficients, for the package's methods, scipy's least_squares and bounded linear fits.
+        The others ignore them and then have no gap.
     time_limit : float, default=10
         Seconds for each of the package's methods, and for the proof.
     target_gap : float, default=1e-4
@@ -205,10 +223,11 @@ def _measure(
     candidate: Candidate, X: Matrix, y: Vector, folds: PredefinedSplit | None, bound: float
 ) -> ComparedFit:
     """Fit a candidate to all rows, and to all but one fold; `bound` is one of the in-sample error."""
+    row = partial(ComparedFit, candidate.name, candidate.ours, ignores_bounds=candidate.ignores_bounds)
     outcomes = [y, *(y[train] for train, _ in folds.split())] if folds else [y]
     obstacle = next(filter(None, map(candidate.find_obstacle, outcomes)), None)
     if obstacle is not None:
-        return ComparedFit(candidate.name, candidate.ours, skipped=obstacle)
+        return row(skipped=obstacle)
     began = time.perf_counter()
     fitted = clone(candidate.estimator).fit(X, y)
     seconds = time.perf_counter() - began
@@ -218,7 +237,7 @@ def _measure(
         unseen = cross_val_predict(candidate.estimator, X, y, cv=folds)
         cross_validated = float(mean_squared_error(y, unseen))
     gap = relative_gap(in_sample, bound) if candidate.is_relu else None
-    return ComparedFit(candidate.name, candidate.ours, in_sample, cross_validated, seconds, gap)
+    return row(in_sample=in_sample, cross_validated=cross_validated, seconds=seconds, gap=gap)
 
 
 def _draw_folds(n_samples: int, seed: int) -> PredefinedSplit | None:

@@ -43,6 +43,8 @@ def _model(data: ReportData) -> Section:
         facts.append("No prediction is above the floor: the fit does not depend on the variables.")
     if data.problem.alpha:
         facts.append(f"The fit includes a ridge penalty of {write_number(data.problem.alpha, 6)}.")
+    if summary.constraints:
+        facts.append(f"The coefficients are constrained: {', '.join(summary.constraints)}.")
     if data.problem.is_weighted:
         facts.append("The rows are weighted.")
     estimated = " The floor was estimated together with the coefficients." * summary.floor_is_estimated
@@ -175,8 +177,8 @@ def _comparison(comparison: Comparison) -> Section:
             "The table shows mean squared errors: of a fit to all rows, on these rows, and on rows that the "
             "fit has not seen (five-fold cross-validation). The smaller the error on unseen rows, the better "
             "the predictions; the table is sorted by it. The gap is proved: no fit of the form "
-            "max(0, linear part) reduces the error on these rows by more than this share. Fits without a gap "
-            "have a different form.",
+            f"max(0, linear part){comparison.scope} reduces the error on these rows by more than this share. "
+            f"Fits without a gap have a different form{' or ignore the bounds' * bool(comparison.scope)}.",
             "ReLU regression and Tobit answer different questions: ReLU regression estimates the mean of "
             "the observed outcome, Tobit the mean of a hidden outcome that was cut off. If the noise enters "
             "before the floor, as in censored measurements, prefer Tobit; if the mean itself stops at the "
