@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from scipy.optimize import LinearConstraint
 
 import rectifit
 from rectifit import cli, precompile, solve
@@ -18,10 +19,11 @@ from rectifit.compiling import kernel_of
 from rectifit.data import open_parquet
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.formatting import align, write_p
-from rectifit.model_file import read_model
+from rectifit.model_file import SavedModel, read_model, write_model
 from rectifit.preparing import prepare
 from rectifit.solution import VerificationError
 from rectifit.surrogate.kernel import line_search
+from rectifit.tables import make_table
 
 
 def run(*arguments, **extra):
@@ -223,6 +225,115 @@ def test_a_floor_is_fitted_saved_and_certified(frame, tmp_path):
     assert fixed["objective"] == pytest.approx(plain.objective)
 
 
+@pytest.mark.parametrize(
+    ("options", "low", "high"),
+    [
+        (("--positive", "x0,x2"), [0, -np.inf, 0], [np.inf] * 3),
+        (("--positive", "all"), [0] * 3, [np.inf] * 3),
+        (("--negative", "x1"), [-np.inf] * 3, [np.inf, 0, np.inf]),
+        (("--bounds", "x0=0.1:0.2,x1=:-1e-1,x2=-3:"), [0.1, -np.inf, -3], [0.2, -0.1, np.inf]),
+        (("--bounds", "all=-.5:0.5", "--positive", "x1"), [-0.5, 0, -0.5], [0.5] * 3),
+        (
+            ("--bounds", "x0=-9:9, x0 = -1 : 1", "--negative", "x0"),
+            [-1, -np.inf, -np.inf],
+            [0, np.inf, np.inf],
+        ),
+        (("--bounds", "x0=:"), [-np.inf] * 3, [np.inf] * 3),
+    ],
+)
+def test_constraints_on_the_command_line(data, frame, options, low, high):
+    command = ("fit", data, "--target", "y", "--features", "x0,x1,x2", *options)
+    record = json.loads(run(*command, "--json").stdout)
+    X = frame.select("x0", "x1", "x2").to_numpy()
+    solution = solve(X, frame["y"].to_numpy(), bounds=np.column_stack([low, high]))
+    assert list(record["coefficients"].values()) == solution.beta.tolist()
+    ends = [[end if np.isfinite(end) else None for end in pair] for pair in zip(low, high, strict=True)]
+    bounds = dict(zip(["x0", "x1", "x2"], ends, strict=True))
+    assert record["bounds"] == {name: pair for name, pair in bounds.items() if pair != [None, None]}
+    assert record["certificate"]["is_constrained"] == bool(record["bounds"])
+    for j, estimate in enumerate(record["estimates"][:3]):
+        assert estimate["at_bound"] == (solution.beta[j] in (low[j], high[j]))
+        assert (estimate["std_error"] is None) == estimate["at_bound"]
+    printed = run(*command).stdout
+    summary = solution.summary(names=("x0", "x1", "x2"))
+    for words in summary.constraints:
+        assert words in printed
+    for name, value, is_held in zip(summary.names, solution.beta, summary.at_bound, strict=False):
+        assert (f"{name}, at its bound {value:.4g}" in printed) == is_held
+    assert ("have no standard error of their own" in printed) == any(summary.at_bound)
+
+
+def test_a_category_stands_for_its_levels(data):
+    options = ("--features", "x0,sky", "--one-hot", "sky", "--json")
+    for name in ("sky", "sky=grey"):
+        record = json.loads(run("fit", data, "--target", "y", *options, "--bounds", f"{name}=2:3").stdout)
+        assert record["bounds"] == {"sky=grey": [2.0, 3.0]}
+        assert 2.0 <= record["coefficients"]["sky=grey"] <= 3.0
+
+
+def test_a_model_keeps_its_bounds(data, frame, tmp_path):
+    model, again, out = tmp_path / "m.json", tmp_path / "again.json", tmp_path / "out.csv"
+    options = ("--target", "y", "--features", "x0,x1,x2", "--positive", "x1", "--bounds", "x0=:0.2")
+    run("fit", data, *options, "--save", model)
+    known = read_model(model)
+    X, y = frame.select("x0", "x1", "x2").to_numpy(), frame["y"].to_numpy()
+    limits = [(None, 0.2), (0, None), (None, None)]
+    assert tuple(known.coefficients.values()) == tuple(solve(X, y, bounds=limits).beta)
+    assert run("predict", model, data, "--out", out).exit_code == 0
+    np.testing.assert_allclose(pl.read_csv(out)["prediction"], known.predict(frame))
+
+    proof = json.loads(run("certify", data, "--model", model, "--save", again, "--json").stdout)
+    assert proof["is_constrained"]
+    assert proof["objective"] == pytest.approx(known.objective, rel=1e-4)
+    assert read_model(again).bounds == known.bounds
+    new = json.loads(run("certify", data, *options, "--json").stdout)
+    assert new["objective"] == pytest.approx(proof["objective"], rel=1e-4)
+    # Both bounds bind: without them there are better fits.
+    free = json.loads(run("certify", data, *options[:4], "--json").stdout)
+    assert free["objective"] < 0.9 * proof["lower_bound"]
+    assert "among fits that satisfy the constraints" in run("certify", data, "--model", model).stdout
+
+
+def test_a_floor_is_estimated_within_bounds(frame, tmp_path):
+    path, model = tmp_path / "raised.csv", tmp_path / "m.json"
+    frame.with_columns(y=pl.col("y") + 7.0).write_csv(path)
+    options = ("--target", "y", "--features", "x0,x1,x2", "--bounds", "all=-0.5:0.5", "--floor", "estimate")
+    run("fit", path, *options, "--save", model)
+    assert np.abs(read_model(model).beta).max() <= 0.5
+    record = json.loads(run("certify", path, "--model", model, "--json").stdout)
+    assert record["is_constrained"]
+    assert record["floor"] == read_model(model).floor
+    said = " ".join(run("certify", path, "--model", model).stdout.split())
+    assert f"among fits with the floor {record['floor']:.6g} that satisfy the constraints" in said
+
+
+def test_linear_constraints_of_a_model_are_those_of_its_proof(data, frame, tmp_path):
+    table = make_table(frame, "y", features=["x0", "x1", "x2"])
+    tight = solve(table.X, table.y, constraints=LinearConstraint([1, 1, 1], 0.1, 0.1))
+    path = tmp_path / "m.json"
+    write_model(SavedModel.from_solution(tight, tight.summary(names=table.names), table), path)
+    record = json.loads(run("certify", data, "--model", path, "--save", path, "--json").stdout)
+    assert record["is_constrained"]
+    assert record["objective"] == pytest.approx(tight.objective, rel=1e-4)
+    assert record["lower_bound"] > solve(table.X, table.y).objective
+    assert read_model(path).beta.sum() == pytest.approx(0.1, rel=1e-9)
+
+
+def test_compare_within_bounds(data, frame):
+    options = ("--target", "y", "--features", "x0,x1,x2", "--positive", "x0,x1,x2", "--time-limit", 5)
+    rows = {row["name"]: row for row in json.loads(run("compare", data, *options, "--json").stdout)["rows"]}
+    X = frame.select("x0", "x1", "x2").to_numpy()
+    fit = solve(X, frame["y"].to_numpy(), positive=True)
+    assert rows["auto"]["in_sample"] == pytest.approx(fit.objective / 80, rel=1e-6)
+    printed = run("compare", data, *options).stdout
+    assert "* ignores the bounds of the coefficients." in printed
+    for name, row in rows.items():
+        if row["skipped"] is None:
+            assert (f" {name} * " in printed) == row["ignores_bounds"]
+    said = " ".join(printed.split())
+    assert "no fit of the form max(0, X beta + intercept) whose coefficients satisfy the constraints" in said
+
+
 def test_a_narrow_terminal_shows_names_and_estimates(data, monkeypatch):
     monkeypatch.setattr("rectifit.cli.show.WIDTH", 60)
     result = run("fit", data, "--target", "y")
@@ -321,6 +432,26 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
         (["fit", "DATA", "--target", "y", "--covariance", "HC9"], "'--covariance'"),
         (["fit", "DATA", "--target", "y", "--covariance", "HC1", "--bootstrap", "9"], "choose one"),
         (["certify", "DATA", "--model", "m.json", "--floor", "1"], "--model determines"),
+        (["fit", "DATA", "--target", "y", "--positive", "z"], "--positive has 'z'; the features are x0,"),
+        (["fit", "DATA", "--target", "y", "--negative", "sky"], "--negative has 'sky'; the features are x0,"),
+        (["compare", "DATA", "--target", "y", "--positive", "y"], "--positive has 'y'; the features are x0,"),
+        (["fit", "DATA", "--target", "y", "--positive", ""], "--positive is empty; it must name"),
+        (["fit", "DATA", "--target", "y", "--bounds", " , "], "--bounds is empty; it must name"),
+        (["fit", "DATA", "--target", "y", "--bounds", "x0"], "each entry must be COLUMN=LOW:HIGH"),
+        (["fit", "DATA", "--target", "y", "--bounds", "x0=1"], "each entry must be COLUMN=LOW:HIGH"),
+        (["fit", "DATA", "--target", "y", "--bounds", "0:1"], "each entry must be COLUMN=LOW:HIGH"),
+        (["fit", "DATA", "--target", "y", "--bounds", "x0=0:1:2"], "'1:2' is not a number"),
+        (["fit", "DATA", "--target", "y", "--bounds", "x0=a:1"], "'a' is not a number"),
+        (["fit", "DATA", "--target", "y", "--bounds", "x0=nan:1"], "'x0=nan:1', which allows no number"),
+        (["fit", "DATA", "--target", "y", "--bounds", "x0=inf:"], "'x0=inf:', which allows no number"),
+        (["fit", "DATA", "--target", "y", "--bounds", "q=0:1"], "--bounds has 'q'; the features are x0,"),
+        (["fit", "DATA", "--target", "y", "--bounds", "x0=3:1"], "leave nothing for 'x0': its coefficient"),
+        (
+            ["certify", "DATA", "--target", "y", "--positive", "x0", "--bounds", "x0=-3:-1"],
+            "leave nothing for 'x0': its coefficient would have to be at least 0 and at most -1",
+        ),
+        (["certify", "DATA", "--model", "m.json", "--positive", "x0"], "--model determines features, interc"),
+        (["certify", "DATA", "--model", "m.json", "--bounds", "x0=0:1"], "--model determines features, inte"),
         (["paint"], "No such command 'paint'"),
     ],
 )

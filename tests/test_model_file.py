@@ -4,8 +4,10 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from scipy.optimize import LinearConstraint
 
 from rectifit import solve
+from rectifit.constraints import read_constraints
 from rectifit.datasets import make_relu
 from rectifit.model_file import SavedModel, read_model, write_model
 from rectifit.tables import make_table
@@ -78,6 +80,79 @@ def test_the_floor_is_kept(tmp_path, frame):
         assert model.floor == solution.floor == model.predict(frame).min()
         assert model.floor_is_estimated == (floor == "estimate") == (model.estimates[-1].name == "floor")
         np.testing.assert_array_equal(model.predict(frame), solution.predict(table.X))
+
+
+@pytest.fixture(scope="module")
+def constrained(frame):
+    table = make_table(frame, "y", features=["a", "b"], one_hot=["place"])
+    order = LinearConstraint([[0, 1, -1, 0], [0, 1, 1, 1]], [0.0, -2.0], [np.inf, 3.0])
+    solution = solve(table.X, table.y, bounds=[(0, 0.5), None, (None, 0.1), None], constraints=order)
+    summary = solution.summary(names=table.names)
+    return solution, table, SavedModel.from_solution(solution, summary, table)
+
+
+def test_constraints_are_kept(tmp_path, constrained):
+    solution, table, model = constrained
+    write_model(model, tmp_path / "m.json")
+    again = read_model(tmp_path / "m.json")
+    assert again == model
+    assert again.bounds == {"a": (0.0, 0.5), "place=north": (None, 0.1)}
+    known = read_constraints(len(table.names), table.names, **again.constraints)
+    for name in ("low", "high", "A", "least", "most"):
+        np.testing.assert_array_equal(getattr(known, name), getattr(solution.constraints, name))
+    assert known.names == table.names == ("a", "b", "place=north", "place=south")
+    at_bound = [row.at_bound for row in again.estimates]
+    assert at_bound == [*solution.at_bound, False]
+    assert any(at_bound)
+    assert [row.std_error is None for row in again.estimates] == at_bound
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("bounds", "a"), [0.0, 0.4], "'bounds' must hold for 'coefficients'"),
+        (("bounds", "a"), [2.0, 1.0], "bounds has low 2 and high 1 for 'a'"),
+        (("bounds", "a"), [0.0, 0.6], "'estimates' must say which coefficients are at one of their 'bounds'"),
+        (("bounds", "z"), [0.0, 1.0], "'bounds' names a coefficient that is not in 'coefficients'"),
+        (("bounds", "a"), [0.0], r"'bounds.a.1.' is missing"),
+        (("bounds", "a"), [0.0, "1"], r"'bounds.a.1.' is \"1\"; it must be a valid number"),
+        (("bounds", "a"), 0.5, "'bounds.a' is 0.5; it must be a valid"),
+        (("bounds",), None, "'bounds' is null"),
+        (("coefficients", "a"), 0.7, "'bounds' must hold for 'coefficients'"),
+        (("coefficients", "a"), 0.3, "'estimates' must say which coefficients are at one of their 'bounds'"),
+        (("linear_constraints", 0, "factors"), {"z": 1.0}, "'linear_constraints' names a coefficient"),
+        (("linear_constraints", 0, "high"), -1.0, "constraints has lb 0 and ub -1 in row 0"),
+        (("linear_constraints", 0, "low"), "x", r"'linear_constraints.0..low' is \"x\""),
+        (("linear_constraints", 0, "sense"), "<", "'linear_constraints.0..sense' is not known"),
+        (("certificate", "is_constrained"), False, "'certificate.is_constrained' must be true"),
+    ],
+)
+def test_damaged_constraints(tmp_path, constrained, path, value, words):
+    record = json.loads(constrained[2].model_dump_json())
+    change(*path, to=value)(record)
+    (tmp_path / "m.json").write_text(json.dumps(record))
+    with pytest.raises(ValueError, match=words) as raised:
+        read_model(tmp_path / "m.json")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_fit_under_constraints_does_not_become_one_without(tmp_path, constrained):
+    record = json.loads(constrained[2].model_dump_json())
+    del record["bounds"], record["linear_constraints"]
+    for row in record["estimates"]:
+        del row["at_bound"]
+    (tmp_path / "m.json").write_text(json.dumps(record))
+    with pytest.raises(ValueError, match="is_constrained' must be true where there are constraints"):
+        read_model(tmp_path / "m.json")
+
+
+def test_files_from_before_there_were_constraints_are_read(tmp_path, fitted):
+    record = json.loads(fitted[2].model_dump_json())
+    del record["bounds"], record["linear_constraints"], record["certificate"]["is_constrained"]
+    for row in record["estimates"]:
+        del row["at_bound"]
+    (tmp_path / "m.json").write_text(json.dumps(record))
+    assert read_model(tmp_path / "m.json") == fitted[2]
 
 
 def change(*path, to):

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rectifit._typing import Matrix, Vector
+from rectifit._typing import Vector
+from rectifit.constraints import Constraints, read_constraints
 from rectifit.inference import Summary
 from rectifit.solution import Certificate, Solution
 from rectifit.tables import DataTable, Encoding
@@ -83,13 +84,22 @@ class Goodness(_Record):
     share_active: Share
 
 
+class LinearConstraint(_Record):
+    """low <= sum of coefficients times `factors` <= high; None where there is no such end."""
+
+    factors: dict[str, float]
+    low: float | None
+    high: float | None
+
+
 class Estimate(_Record):
-    """Precision of a coefficient; None where the data do not determine it."""
+    """Precision of a coefficient; None where the data do not determine it, or where constraints do."""
 
     name: str
     std_error: Size | None
     low: float | None
     high: float | None
+    at_bound: bool = False
 
 
 class SavedModel(_Record):
@@ -104,6 +114,7 @@ class SavedModel(_Record):
     intercept, fit_intercept : the intercept is 0 where none was fitted
     floor : no prediction is below it
     bounds : lower and upper bounds of coefficients, by the same names; None where there is none
+    linear_constraints : what else is known about the coefficients
     method, stopped, objective, seconds : as in `Solution`
     certificate : the numbers of `Certificate`
     goodness : as in `inference.Summary`; n_positive counts outcomes above the floor
@@ -121,6 +132,7 @@ class SavedModel(_Record):
     fit_intercept: bool
     floor: float
     bounds: dict[str, tuple[float | None, float | None]] = {}
+    linear_constraints: tuple[LinearConstraint, ...] = ()
     method: str
     stopped: str
     objective: Size
@@ -143,10 +155,13 @@ class SavedModel(_Record):
             "'intercept' must be 0 where 'fit_intercept' is false": self.fit_intercept or self.intercept == 0,
             "'floor' must be 0 where 'fit_intercept' is false": self.fit_intercept or self.floor == 0,
             "'certificate.floor' must be null or equal to 'floor'": certificate.floor in (None, self.floor),
-            "'bounds' names a coefficient that is not in 'coefficients'": (
-                set(self.bounds) <= set(self.coefficients)
+            "'bounds' names a coefficient that is not in 'coefficients'": set(self.bounds) <= set(names),
+            "'linear_constraints' names a coefficient that is not in 'coefficients'": (
+                all(set(line.factors) <= set(names) for line in self.linear_constraints)
             ),
-            "'bounds' must hold for 'coefficients'": self._keeps_bounds(),
+            "'certificate.is_constrained' must be true where there are constraints, and only there": (
+                certificate.is_constrained == bool(self.bounds or self.linear_constraints)
+            ),
             "'estimates' must have one entry per coefficient, in the order of 'coefficients'": (
                 [row.name for row in self.estimates] == [*names, *ends]
             ),
@@ -158,6 +173,15 @@ class SavedModel(_Record):
         for sentence, holds in demands.items():
             if not holds:
                 raise ValueError(sentence)
+        at_bound = np.zeros(len(names), dtype=np.bool_)
+        known = read_constraints(len(names), names, **self.constraints)
+        if known is not None:
+            # Without the data no one knows what is rounding in linear constraints; certify checks those.
+            if (known.clipped(self.beta) != self.beta).any():
+                raise ValueError("'bounds' must hold for 'coefficients'")
+            at_bound = known.at_bound(self.beta)
+        if [row.at_bound for row in self.estimates[: len(names)]] != at_bound.tolist():
+            raise ValueError("'estimates' must say which coefficients are at one of their 'bounds'")
         return self
 
     @classmethod
@@ -169,7 +193,8 @@ class SavedModel(_Record):
         assert problem is not None
         # Plain data has None where a number is not defined.
         plain = summary.to_dict()
-        rows = zip(*(plain[name] for name in ("names", "std_error", "low", "high")), strict=True)
+        entries = ("names", "std_error", "low", "high", "at_bound")
+        rows = zip(*(plain[name] for name in entries), strict=True)
         return cls(
             rectifit_model=VERSION,
             target=table.target,
@@ -180,7 +205,8 @@ class SavedModel(_Record):
             intercept=solution.intercept,
             fit_intercept=bool(problem.fit_intercept),
             floor=solution.floor,
-            bounds=_bounds_of(solution, encoding.names),
+            bounds=_bounds_of(solution.constraints, encoding.names),
+            linear_constraints=_lines_of(solution.constraints, encoding.names),
             method=solution.method,
             stopped=str(solution.stopped),
             objective=solution.objective,
@@ -190,7 +216,8 @@ class SavedModel(_Record):
             covariance=summary.covariance,
             level=summary.level,
             estimates=tuple(
-                Estimate(name=name, std_error=error, low=low, high=high) for name, error, low, high in rows
+                Estimate(name=name, std_error=error, low=low, high=high, at_bound=at_bound)
+                for name, error, low, high, at_bound in rows
             ),
         )
 
@@ -205,18 +232,18 @@ class SavedModel(_Record):
         return np.array(list(self.coefficients.values()))
 
     @property
-    def limits(self) -> Matrix | None:
-        """Two bounds for every coefficient, infinite where there are none; None where no one has any."""
-        if not self.bounds:
-            return None
-        pairs = [self.bounds.get(name, (None, None)) for name in self.coefficients]
-        return np.array(
-            [(-np.inf if low is None else low, np.inf if high is None else high) for low, high in pairs]
-        )
+    def constraints(self) -> dict[str, Any]:
+        """What is known about the coefficients, as arguments of `certify`."""
+        bounds = [self.bounds.get(name, (None, None)) for name in self.coefficients]
+        return {"bounds": bounds, "constraints": [self._row_of(line) for line in self.linear_constraints]}
 
-    def _keeps_bounds(self) -> bool:
-        limits = self.limits
-        return limits is None or bool(((limits[:, 0] <= self.beta) & (self.beta <= limits[:, 1])).all())
+    def _row_of(self, line: LinearConstraint) -> Any:
+        # Imported here: most models have no linear constraints, and the import takes long.
+        from scipy import optimize
+
+        factors = [line.factors.get(name, 0.0) for name in self.coefficients]
+        low, high = (-np.inf if line.low is None else line.low), (np.inf if line.high is None else line.high)
+        return optimize.LinearConstraint(factors, low, high)
 
     @property
     def floor_is_estimated(self) -> bool:
@@ -228,17 +255,35 @@ class SavedModel(_Record):
         return np.asarray(np.maximum(self.encoding.encode(frame) @ self.beta + self.intercept, self.floor))
 
 
-def _bounds_of(solution: Solution, names: tuple[str, ...]) -> dict[str, tuple[float | None, float | None]]:
-    """The bounds of a fit, without infinite ones."""
-    known = solution.constraints
+def _bounds_of(
+    known: Constraints | None, names: tuple[str, ...]
+) -> dict[str, tuple[float | None, float | None]]:
+    """Bounds by name, without infinite ones."""
     if known is None:
         return {}
     pairs = zip(names, known.low.tolist(), known.high.tolist(), strict=True)
     return {
-        name: (low if np.isfinite(low) else None, high if np.isfinite(high) else None)
-        for name, low, high in pairs
-        if np.isfinite([low, high]).any()
+        name: (_finite(low), _finite(high)) for name, low, high in pairs if np.isfinite([low, high]).any()
     }
+
+
+def _lines_of(known: Constraints | None, names: tuple[str, ...]) -> tuple[LinearConstraint, ...]:
+    """Linear constraints by name, without factors that are 0."""
+    if known is None:
+        return ()
+    rows = zip(known.A.tolist(), known.least.tolist(), known.most.tolist(), strict=True)
+    return tuple(
+        LinearConstraint(
+            factors={name: factor for name, factor in zip(names, row, strict=True) if factor},
+            low=_finite(low),
+            high=_finite(high),
+        )
+        for row, low, high in rows
+    )
+
+
+def _finite(end: float) -> float | None:
+    return end if np.isfinite(end) else None
 
 
 def describe_certificate(certificate: Certificate) -> dict[str, Any]:

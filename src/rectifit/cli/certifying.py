@@ -70,7 +70,7 @@ def certify_command(
             raise click.UsageError("Missing option '--target', or '--model'.")
         table = make_table(read_frame(data), target, weights=weights, **columns)
         start, fit_intercept, is_estimated = None, not no_intercept, isinstance(floor, str)
-        limits = options.read_bounds(table.names, positive, negative, bounds)
+        constraints: dict[str, Any] = {"bounds": options.read_bounds(table.names, positive, negative, bounds)}
     else:
         kept = (columns["features"], columns["one_hot"], no_intercept or None, floor)
         given = (*kept, positive, negative, bounds)
@@ -87,12 +87,13 @@ def certify_command(
             missing=columns["missing"],
             encoding=known.encoding,
         )
-        start, fit_intercept, limits = (known.beta, known.intercept), known.fit_intercept, known.limits
+        start, fit_intercept = (known.beta, known.intercept), known.fit_intercept
+        constraints = known.constraints
         floor, is_estimated = known.floor, known.floor_is_estimated
     settings: dict[str, Any] = {
         "sample_weight": table.weights,
         "fit_intercept": fit_intercept,
-        "bounds": limits,
+        **constraints,
         "n_jobs": jobs,
         "verbose": 1,
     }

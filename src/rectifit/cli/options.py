@@ -177,8 +177,12 @@ def read_bounds(
     bounds: Sequence[str] | None,
 ) -> Matrix | None:
     """Two bounds for each coefficient, None if there are none; a category stands for all of its levels."""
-    if positive is None and negative is None and bounds is None:
+    given = {"--positive": positive, "--negative": negative, "--bounds": bounds}
+    if all(entries is None for entries in given.values()):
         return None
+    for option, entries in given.items():
+        if entries == ():
+            raise click.UsageError(f"{option} is empty; it must name at least one column.")
     low, high = dict.fromkeys(names, -np.inf), dict.fromkeys(names, np.inf)
     for name in _expand(names, positive or (), "--positive"):
         low[name] = max(low[name], 0.0)
@@ -215,10 +219,15 @@ def _expand(names: Sequence[str], given: Sequence[str], option: str) -> list[str
 
 
 def _read_end(text: str, missing: float, entry: str) -> float:
+    if not text.strip():
+        return missing
     try:
-        return float(text) if text.strip() else missing
+        end = float(text)
     except ValueError:
         raise click.UsageError(f"--bounds has {entry!r}; {text!r} is not a number.") from None
+    if np.isnan(end) or end == -missing:
+        raise click.UsageError(f"--bounds has {entry!r}, which allows no number.")
+    return end
 
 
 @contextmanager
