@@ -79,21 +79,29 @@ class Instance:
 # One function per family. The seed of numpy's generator is a list: size, seed, and a number of the family.
 
 
-def low_signal(q: int, seed: int) -> Data:
-    """Noise of twice the signal, outcomes clipped at 0; q counts the intercept."""
+def low_signal_with(q: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Noise of twice the signal, outcomes clipped at 0; q counts the intercept. Also the coefficients."""
     rng = np.random.default_rng([q, seed])
     X = rng.standard_normal((500, q - 1))
     b = rng.standard_normal(q - 1)
     u = X @ b / np.linalg.norm(b) + 0.3 + 2.0 * rng.standard_normal(500)
-    return X, np.maximum(u, 0.0)
+    return X, np.maximum(u, 0.0), b
 
 
-def gaussian(n: int, p: int, sigma: float, seed: int, clipped: bool = False) -> Data:
-    """y = max(0, X b + 0.3) + sigma N with |b| = 1; the same X, b and N for all sigma."""
+def low_signal(q: int, seed: int) -> Data:
+    return low_signal_with(q, seed)[:2]
+
+
+def gaussian_with(n: int, p: int, sigma: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """y = max(0, X b + 0.3) + sigma N with |b| = 1; the same X, b and N for all sigma. Also b."""
     rng = np.random.default_rng([p, seed, 1])
     X = rng.standard_normal((n, p))
     b = rng.standard_normal(p)
-    y = np.maximum(X @ b / np.linalg.norm(b) + 0.3, 0.0) + sigma * rng.standard_normal(n)
+    return X, np.maximum(X @ b / np.linalg.norm(b) + 0.3, 0.0) + sigma * rng.standard_normal(n), b
+
+
+def gaussian(n: int, p: int, sigma: float, seed: int, clipped: bool = False) -> Data:
+    X, y, _ = gaussian_with(n, p, sigma, seed)
     return X, np.maximum(y, 0.0) if clipped else y
 
 

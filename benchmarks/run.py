@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from rectifit.experiments.machine import yardstick
 
-PARTS = ("surrogate", "methods", "quality", "proofs", "scale", "gpu")
+PARTS = ("surrogate", "constraints", "methods", "quality", "proofs", "scale", "gpu")
 PACKAGES = ("rectifit", "numpy", "scipy", "scikit-learn", "numba", "piqp", "osqp", "clarabel", "torch")
 
 

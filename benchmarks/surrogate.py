@@ -13,18 +13,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from functools import partial
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 from common import console, timed
-from peers import PEERS, as_programme, solve_piqp, sorting_sets
+from peers import PEERS, as_programme, sorting_sets
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from rectifit import Problem, SurrogateSolver, solve
-from rectifit.constraints import read_constraints
 from rectifit.datasets import make_relu
 
 # name, samples, features, design, noise, intercept; times faster than the fastest peer: surrogates, whole fit
@@ -35,8 +33,6 @@ CASES = [
     ("p=100, n=20,000, Gaussian, intercept", 20_000, 100, "gaussian", 0.5, True, 150, None),
 ]
 SEEDS = (0, 1, 2, 3, 4)
-# Methods that are timed with bounds that do not bind.
-SLOWED = ("sorting", "sorting+iterative", "auto")
 
 
 def build_and_solve(problem: Problem, actives: np.ndarray, repeat: int) -> tuple[float, float]:
@@ -131,71 +127,6 @@ def compare(n: int, p: int, design: str, noise: float, intercept: bool, seed: in
             excess = (value - solution.value) / float(y @ y)
             row[name + " excess"] = max(row[name + " excess"], excess, key=abs)
     return row
-
-
-def within_bounds(quick: bool) -> None:
-    """Surrogates under constraints beside PIQP with the same, and fits whose bounds do not bind."""
-    table = Table(title="Ten surrogates under constraints, and fits with bounds that do not bind; medians")
-    headings = ("constraints", "data", "rectifit, ms", "PIQP, ms", "ratio", "target", "worst excess")
-    for name in headings:
-        table.add_column(name, justify="left" if name in headings[:2] else "right")
-    slowdowns = Table(title="One fit with bounds that do not bind, over the same fit without; medians")
-    for name in ("data", *SLOWED, "target", "largest difference"):
-        slowdowns.add_column(name, justify="left" if name == "data" else "right")
-    for name, n, p, design, noise, intercept, *_ in CASES[: 2 if quick else 3]:
-        seeds = SEEDS[:1] if quick else SEEDS
-        for kind in ("all coefficients >= 0", "true signs"):
-            rows = [constrained(n, p, design, noise, intercept, seed, kind) for seed in seeds]
-            ours, peer, excess = zip(*rows, strict=True)
-            ratio = median(b / a for a, b in zip(ours, peer, strict=True))
-            cells = (f"{1e3 * median(ours):.2f}", f"{1e3 * median(peer):,.1f}", f"{ratio:.0f}x")
-            table.add_row(kind, name, *cells, ">= 15x" if p == 50 else "", f"{max(excess, key=abs):.0e}")
-        found = [slowdown(n, p, design, noise, intercept, seed) for seed in seeds]
-        ratios = [f"{median(ratio[e] for ratio, _ in found):.2f}" for e in range(len(SLOWED))]
-        slowdowns.add_row(name, *ratios, "<= 1.2", f"{max(difference for _, difference in found):.0e}")
-    console.print(table)
-    console.print(slowdowns)
-
-
-def constrained(
-    n: int, p: int, design: str, noise: float, intercept: bool, seed: int, kind: str
-) -> tuple[float, float, float]:
-    """Seconds of ours and of PIQP, and the largest (PIQP's F_I - ours) / sum y^2."""
-    X, y, beta, *_ = make_relu(n, p, design=design, noise=noise, random_state=seed)
-    signs = {"positive": True} if kind != "true signs" else {"monotonic_cst": np.sign(beta)}
-    known = read_constraints(p, **signs)
-    problem = Problem.from_data(X, y, fit_intercept=intercept, constraints=known)
-    actives = sorting_sets(y)
-    found = SurrogateSolver(problem).solve_each(actives)
-    repeat = 101 if n * p < 10_000 else 11 if n * p < 100_000 else 3
-    _, ours = build_and_solve(problem, actives, repeat)
-    seconds, excess = 0.0, 0.0
-    for active, solution in zip(actives, found, strict=True):
-        programme = as_programme(X, y, active, fit_intercept=intercept, constraints=known)
-        results = [solve_piqp(programme) for _ in range(min(repeat, 5))]
-        seconds += median(result.seconds for result in results)
-        b = known.clipped(results[0].coefficients[:p])
-        value = problem.surrogate_value(active, b, float(results[0].coefficients[p:].sum()))
-        excess = max(excess, (value - solution.value) / float(y @ y), key=abs)
-    return ours, seconds, excess
-
-
-def slowdown(
-    n: int, p: int, design: str, noise: float, intercept: bool, seed: int
-) -> tuple[list[float], float]:
-    """Times of fits with bounds that do not bind over those without, and the largest difference of fits."""
-    X, y, *_ = make_relu(n, p, design=design, noise=noise, random_state=seed)
-    ratios, difference = [], 0.0
-    for method in SLOWED:
-        free = solve(X, y, method, fit_intercept=intercept)
-        size = 1e3 * float(np.abs(free.beta).max())
-        repeat = 3 if method == "auto" or n * p > 100_000 else 31
-        bounded = solve(X, y, method, fit_intercept=intercept, bounds=(-size, size))
-        fit = partial(solve, X, y, method, fit_intercept=intercept)
-        seconds = [timed(partial(fit, **options), repeat) for options in ({}, {"bounds": (-size, size)})]
-        ratios.append(seconds[1] / seconds[0])
-        difference = max(difference, abs(bounded.objective / free.objective - 1.0))
-    return ratios, difference
 
 
 def against_lstsq() -> None:

@@ -11,9 +11,9 @@ from peers import prove_by_scip
 from rectifit import Problem, certify, routing, solve
 from rectifit.certificate import branching, cells, driver, search, transfer
 from rectifit.certificate.arrangement import least_in_plane
-from rectifit.certificate.ascent_kernel import ascend
+from rectifit.certificate.ascent_kernel import ascend, decide
 from rectifit.certificate.box import Box
-from rectifit.certificate.envelope import CONVEX, FREE, OFF, ON
+from rectifit.certificate.envelope import CONVEX, FAR_FREE, FREE, LIMIT, OFF, ON
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.records import VALUE, AscentState, AscentWork, KernelRows, Samples
 from rectifit.certificate.relaxation import Region, Relaxation, Start
@@ -307,6 +307,26 @@ def test_envelopes_are_convex_and_below(seed):
         assert np.all(value(u) - c * u * u <= np.square(np.maximum(u, 0.0) - y) + 1e-10)
     grid = np.array([value(np.full(300, u)) for u in np.linspace(-4.0, 4.0, 201)])
     assert np.all(grid[2:] - 2.0 * grid[1:-1] + grid[:-2] >= -1e-10)
+
+
+@pytest.mark.parametrize("kind", [FREE, FAR_FREE, CONVEX])
+def test_envelopes_are_below_however_far_away_intervals_begin(kind):
+    """A tangent from a point that is far away is found from differences that cost no digits."""
+    ends = -np.geomspace(1.0, 1e15, 61)
+    y = np.full(61, -0.3 if kind == CONVEX else 0.3)
+    region = Region(np.full(61, kind, dtype=np.int8), ends, np.full(61, np.inf))
+    c = np.full(61, -0.5 if kind == CONVEX else 0.0)
+    env = Relaxation(Samples.from_rows(np.ones((61, 1)), y, np.eye(1)), region, c).envelopes
+    for u in (-20.0, -1.0, -1e-3):
+        within = ends <= u
+        line = env.constant + env.slope * u - c * u * u
+        assert np.all(line[within] <= np.square(y[within]) + 1e-12)
+
+
+def test_lower_ends_that_are_far_away_are_given_up():
+    region = Region(np.array([FREE, FREE, LIMIT], np.int8), np.array([-1e7, -1e5, -1e7]), np.full(3, np.inf))
+    assert decide(tuple(region)) == 0
+    assert region.l.tolist() == [-np.inf, -1e5, -1e7]
 
 
 def transferred(seed):

@@ -49,7 +49,7 @@ from rectifit.surrogate.kernel import (
     multiply,
 )
 from rectifit.surrogate.records import FLAT, HELD, QUADRATIC, WALL, Minima, PieceProblem, WarmState
-from rectifit.tolerances import DEFINITE_PIVOT, HOLD_TOL, INTERVAL_ATOL, INTERVAL_RTOL
+from rectifit.tolerances import DEFINITE_PIVOT, HOLD_TOL, INTERVAL_ATOL, INTERVAL_RTOL, MAX_END
 
 __all__ = ["CLOSED", "ENDED", "PAUSED", "ascend", "decide", "shrink"]
 
@@ -88,12 +88,17 @@ fill_rows = inner(build_rows)
 
 
 def decide_signs(region: Region) -> int:
-    """Turn samples whose interval has one sign ON or OFF. Returns how many; -1 if nothing can be better."""
+    """Turn samples whose interval has one sign ON or OFF. Returns how many; -1 if nothing can be better.
+
+    Lower ends of samples that are far away are given up.
+    """
     kind, low, high = region
     settled = 0
     for i in range(kind.shape[0]):
         if low[i] > high[i]:
             return -1
+        if low[i] < -MAX_END and kind[i] != LIMIT and kind[i] != SLAB:
+            low[i] = -np.inf
         if (kind[i] == FREE or kind[i] == CONVEX or kind[i] == FAR_FREE) and (
             low[i] >= 0.0 or high[i] <= 0.0
         ):

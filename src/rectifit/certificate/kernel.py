@@ -39,6 +39,18 @@ NO_END = 1e30
 
 
 @inner
+def tangent_from(low, y, c):
+    """Where the tangent from (low, y^2 + c low^2), low <= 0, touches (u - y)^2 + c u^2 at the right.
+
+    That is low + sqrt((low^2 - 2 y low) / (1 + c)), written so that a low far away costs no digits.
+    """
+    if low == 0.0:
+        return 0.0
+    one = 1.0 + c
+    return -low * (2.0 * y + c * low) / one / (math.sqrt((low * low - 2.0 * y * low) / one) - low)
+
+
+@inner
 def far_envelope(kind, y, lower, U, c, out):
     """The same for slabs and for samples that stand for all larger scales."""
     square, one, finite = y * y, 1.0 + c, lower > -np.inf
@@ -58,7 +70,7 @@ def far_envelope(kind, y, lower, U, c, out):
         a, left, finite = -y / math.sqrt(c), c, True
         slope = 2.0 * c * a
     elif finite:
-        at, touch = square + c * lower * lower, lower + math.sqrt((lower * lower - 2.0 * y * lower) / one)
+        at, touch = square + c * lower * lower, tangent_from(lower, y, c)
         if touch * one >= y:
             # A line that rises: it touches h at the right, or ends at U, and is below 0 at 0.
             t = min(touch, U)
@@ -98,7 +110,7 @@ def envelope(kind, y, lower, U, c, out):
         # No better solution lies beyond 0: any cost is allowed there that is not below the loss.
         right, jump = OFF_PENALTY, max(jump, 0.0)
     if tangent:
-        t, jump = (low + math.sqrt((low * low - 2.0 * y * low) / one) if finite else y), 0.0
+        t, jump = (tangent_from(low, y, c) if finite else y), 0.0
         if kind == FREE and c > 0.0:
             touch = y / (one + math.sqrt(c * one))
             reach = -touch * math.sqrt(one / c)

@@ -69,7 +69,8 @@ class WorkingRows:
     @property
     def n_multipliers(self) -> int:
         """Bounds of coefficients, and linear constraints, if there are any."""
-        return 0 if self.walls is None else self.problem.n_features + len(self.walls.constraints.A)
+        known = self.problem.constraints
+        return 0 if known is None else known.low.size + len(known.A)
 
     @property
     def n_rows(self) -> int:

@@ -116,11 +116,11 @@ class SurrogateSolver:
             scale, root_weight = self.rows.scale, self.rows.root_weight
             duals += list(answers.slopes * (scale if root_weight is None else scale * root_weight))
             steps += answers.steps.tolist()
-            if self.rows.walls is not None:
+            if answers.wall_slopes.size and self.rows.walls is not None:
                 multipliers += list(self.rows.walls.multipliers(answers.wall_slopes))
         if len(steps) < len(found.values):
             duals, steps = [*duals, np.zeros(masks.shape[1])], [*steps, 0]
-        # Without constraints there are none, and zeros for the empty set.
+        # Zeros for the empty set, and where no constraint mattered.
         multipliers += [np.zeros(self.rows.n_multipliers)] * (len(steps) - len(multipliers))
         solutions = [
             SurrogateSolution(*fields)
