@@ -65,8 +65,10 @@ class Constraints:
     @cached_property
     def holds_zero(self) -> bool:
         """Whether all coefficients may be 0."""
-        limits = np.concatenate([self.low, self.least]), np.concatenate([self.high, self.most])
-        return bool((limits[0] <= 0.0).all() and (limits[1] >= 0.0).all())
+        least, most = (self.low, self.least), (self.high, self.most)
+        return all(bool((end <= 0.0).all()) for end in least) and all(
+            bool((end >= 0.0).all()) for end in most
+        )
 
     @cached_property
     def half_spaces(self) -> HalfSpaces:
@@ -83,7 +85,7 @@ class Constraints:
 
     def clipped(self, beta: Vector) -> Vector:
         """Coefficients within their bounds."""
-        return np.clip(beta, self.low, self.high)
+        return np.asarray(np.minimum(np.maximum(beta, self.low), self.high))
 
     def nearest(self, beta: Vector, unit: Vector | None = None) -> Vector:
         """Allowed coefficients near the given ones: the nearest, with every coefficient in its unit."""
@@ -216,20 +218,21 @@ def read_constraints(
     low, high = _read_bounds(bounds, names)
     if not isinstance(positive, bool | np.bool_):
         raise TypeError(f"positive is {positive!r}; it must be True or False")
-    signs = _read_signs(monotonic_cst, names)
-    low = np.where((signs > 0) | bool(positive), np.maximum(low, 0.0), low)
-    high = np.where(signs < 0, np.minimum(high, 0.0), high)
-    crossed = np.flatnonzero(low > high)
-    if crossed.size:
-        j = int(crossed[0])
-        raise ValueError(
-            f"bounds, positive and monotonic_cst together leave nothing for {names[j]!r}: it would have to "
-            f"be at least {low[j]:g} and at most {high[j]:g}"
-        )
+    if positive or monotonic_cst is not None:
+        signs = _read_signs(monotonic_cst, names)
+        low = np.where((signs > 0) | bool(positive), np.maximum(low, 0.0), low)
+        high = np.where(signs < 0, np.minimum(high, 0.0), high)
+        crossed = np.flatnonzero(low > high)
+        if crossed.size:
+            j = int(crossed[0])
+            raise ValueError(
+                f"bounds, positive and monotonic_cst together leave nothing for {names[j]!r}: it would have "
+                f"to be at least {low[j]:g} and at most {high[j]:g}"
+            )
     A, least, most = _read_linear(constraints, n_features)
     # Adding 0 turns a bound of -0 into 0.
     found = Constraints(low + 0.0, high + 0.0, A, least, most, names)
-    if np.isinf(low).all() and np.isinf(high).all() and not found.is_linear:
+    if not found.is_linear and not (np.isfinite(low) | np.isfinite(high)).any():
         return None
     return found.checked()
 
@@ -256,16 +259,20 @@ def _read_bounds(bounds: Any, names: tuple[str, ...]) -> tuple[Vector, Vector]:
         if found.shape not in ((2,), (p, 2)):
             raise ValueError(f"bounds {_shape_of(found, bounds)}; it must be {allowed}")
         low[:], high[:] = found.T
+    # False for NaN, too.
+    if not ((low <= high) & (low < np.inf) & (high > -np.inf)).all():
+        _refuse_bounds(low, high, names)
+    return low, high
+
+
+def _refuse_bounds(low: Vector, high: Vector, names: tuple[str, ...]) -> None:
     if np.isnan(low).any() or np.isnan(high).any():
         raise ValueError("bounds contains NaN; all entries must be numbers, infinite ones allowed")
-    wrong = np.flatnonzero((low > high) | (low == np.inf) | (high == -np.inf))
-    if wrong.size:
-        j = int(wrong[0])
-        raise ValueError(
-            f"bounds has low {low[j]:g} and high {high[j]:g} for {names[j]!r}; "
-            "low must not exceed high, and at least one number must be allowed"
-        )
-    return low, high
+    j = int(np.flatnonzero((low > high) | (low == np.inf) | (high == -np.inf))[0])
+    raise ValueError(
+        f"bounds has low {low[j]:g} and high {high[j]:g} for {names[j]!r}; "
+        "low must not exceed high, and at least one number must be allowed"
+    )
 
 
 def _pair(pair: Any, name: str, allowed: str) -> tuple[float, float]:

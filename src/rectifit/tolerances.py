@@ -134,7 +134,7 @@ FACE_DISTANCE_TOL = 1e-9
 # Whitened units: the length of a row that stands for a constraint. Any length is sound; a constraint that
 # holds back a slope of mu costs a bound mu^2 / (4 length^2), and mu^2 is at most four times the loss.
 CONSTRAINT_LENGTH = 1e3
-# Whitened units. The line of an envelope begins at the lower end of an interval, and has there the rounding of
+# Whitened units. The line of an envelope begins at the lower end of an interval, and its rounding grows with
 # that distance; an end that is farther away says nothing.
 MAX_END = 1e6
 # Weight of u^2 where a sample that is off has u > 0. Any weight is sound, because no better solution lies
