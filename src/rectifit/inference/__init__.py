@@ -34,10 +34,11 @@ freedom are the rows minus the trace of the hat matrix, and the intervals are ab
 estimate: its bias is not in them. An estimated floor is the mean of the rows at it and independent of the
 coefficients, with their variance over their number. Intervals are normal ones, for many rows.
 
-Constraints. A coefficient at a bound has no standard error of its own: its distribution is not normal, and part
-of it may be the bound itself. The others have those of the fit in which it is fixed there; linear constraints
-that hold with equality are equations. All of this takes what binds as known to bind. The bootstrap does not,
-but it is not consistent either where a true coefficient is at its bound (Andrews, Econometrica 68, 2000).
+Constraints. A coefficient at a bound has no standard error of its own: its distribution is not normal, and
+part of it may be the bound itself. The others have those of the fit in which it is fixed there; linear
+constraints that hold with equality are equations. All of this takes what binds as known to bind. The
+bootstrap does not, but it is not consistent either where a true coefficient is at its bound (Andrews,
+Econometrica 68, 2000).
 """
 
 from rectifit.inference.covariance import Covariance, estimate_covariance
