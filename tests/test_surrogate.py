@@ -382,3 +382,24 @@ def test_numbers_are_plain(engine):
 def test_unknown_engine():
     with pytest.raises(ValueError, match="'fast'; it must be one of 'auto', 'compiled', 'near_far'"):
         SurrogateSolver(sample(), "fast")
+
+
+def test_what_is_left_of_a_gram_matrix_after_all_rows_are_dropped_is_rounding():
+    """Rows that are dropped are subtracted, and the inverse of what rounding leaves would balance anything."""
+    from rectifit.bounds import is_balanced, repair_dual
+
+    n_dropped = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        Z = rng.normal(size=(3, 3))
+        # No slope is large enough for the residual, so every row is dropped.
+        slopes, rho = np.full(3, 1e-3), 10.0 * rng.normal(size=3)
+        gram = Z.T @ Z
+        repaired = repair_dual(Z, np.ones(3, dtype=bool), slopes, rho, gram)
+        if repaired.slopes.any() or repaired.decrement == np.inf:
+            continue
+        n_dropped += 1
+        assert repaired.decrement == 0.0
+        assert repaired.remainder == pytest.approx(np.abs(rho - slopes @ Z).sum())
+        assert not is_balanced(repaired.remainder, np.abs(slopes).sum())
+    assert n_dropped > 10

@@ -20,7 +20,7 @@ from rectifit.data.problem import Problem
 from rectifit.fit import Certificate, Fit, Stop
 from rectifit.methods.estimate_floor import solve_with_estimate
 from rectifit.methods.exact import Exact
-from rectifit.methods.search import DEAD_TOL, Search, Stage
+from rectifit.methods.search import Search, Stage
 from rectifit.methods.stages import make_stages, split_method
 from rectifit.parallel import count_threads, limit_threads
 from rectifit.progress import Progress
@@ -391,7 +391,7 @@ def _warn_if_dead(fit: Fit) -> None:
     """Warn where the fit is a constant."""
     assert fit.problem is not None
     floor, problem = fit.floor, fit.problem.shifted(fit.floor)
-    if fit.objective < (1.0 - DEAD_TOL) * problem.null_objective:
+    if not problem.is_dead(fit.objective, fit.beta):
         return
     from sklearn.exceptions import ConvergenceWarning
 

@@ -104,27 +104,33 @@ def is_regular(gram: Matrix) -> bool:
     return _factor(gram) is not None
 
 
-def _factor(gram: Matrix) -> Matrix | None:
+def _factor(gram: Matrix, size: float = 0.0) -> Matrix | None:
     """The Cholesky factor of a positive semidefinite matrix that is far from singular."""
     try:
         factor: Matrix = np.asarray(np.linalg.cholesky(gram), dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
     pivots = np.square(factor.diagonal())
-    return factor if pivots.min() > REGULAR_PIVOT_TOL * gram.diagonal().max() else None
+    return factor if pivots.min() > REGULAR_PIVOT_TOL * max(gram.diagonal().max(), size) else None
 
 
-def solve_gram(gram: Matrix, rhs: Vector) -> Vector:
-    """gram^-1 rhs for a positive semidefinite matrix; of minimal length where it is singular."""
+def solve_gram(gram: Matrix, rhs: Vector, size: float = 0.0) -> Vector:
+    """gram^-1 rhs for a positive semidefinite matrix; of minimal length where it is singular.
+
+    If rows were subtracted, `size` is the largest diagonal entry before: beside that, what is left may be
+    rounding, of which the inverse would be anything.
+    """
     # Imported here: most fits need no more of SciPy.
     from scipy.linalg.lapack import dpotrs
 
-    factor = _factor(gram)
+    factor = _factor(gram, size)
     if factor is not None:
         # The transpose is stored column by column, as LAPACK expects.
         solution: Vector = dpotrs(factor.T, rhs, lower=0)[0]
         return solution
-    return np.asarray(np.linalg.lstsq(gram, rhs, rcond=GRAM_RANK_TOL)[0])
+    values, vectors = np.linalg.eigh(gram)
+    kept = values > GRAM_RANK_TOL * max(values.max(initial=0.0), size)
+    return np.asarray(vectors[:, kept] @ ((rhs @ vectors[:, kept]) / values[kept]))
 
 
 class RepairedDual(NamedTuple):
@@ -154,8 +160,9 @@ def repair_dual(Z: Matrix, sloped: Mask, slopes: Vector, rho: Vector, gram: Matr
     gram : G over all rows in Q, symmetric
     """
     slopes, rho, gram, sloped = slopes.copy(), rho.copy(), gram.copy(), sloped.copy()
+    size = float(gram.diagonal().max(initial=0.0))
     for _ in range(MAX_REPAIRS):
-        v = solve_gram(gram, rho)
+        v = solve_gram(gram, rho, size)
         infeasible = sloped & (slopes < Z @ v)
         if not infeasible.any():
             decrement, remainder = residual_cost(gram, rho, v)

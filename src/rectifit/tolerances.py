@@ -23,6 +23,8 @@ ZERO_OBJECTIVE_TOL = 1e-20
 # Share. A recomputed number differs from a stated one by the order of its sums, a thousandth of this.
 AGREEMENT_TOL = 1e-9
 
+# Share of the objective of the zero function. A point that is better by less is the zero function.
+DEAD_TOL = 1e-12
 # Share of the sum of the absolute values of the terms. A linear constraint that is missed by less holds: a
 # vertex of many constraints is found by solves that keep at least nine digits. Bounds hold exactly.
 CONSTRAINT_TOL = 1e-9
@@ -109,6 +111,9 @@ DEFINITE_PIVOT = 1e-11
 # Whitened units. A larger decrement may come from a Gram matrix that is singular up to rounding: the bound
 # is computed again with `solve_gram`, which detects that.
 MAX_PLAIN_DECREMENT = 1e-3
+# Whitened units. So does a longer v = G^-1 rho: where it is shorter, a part of rho that is no rounding belongs
+# to a part of G that is none.
+MAX_PLAIN_REACH = 1e3
 # Share of the trace. With larger pivots an inverse is accurate to 1e-9, and an ellipsoid that is widened by
 # INTERVAL_RTOL contains the exact one.
 ELLIPSOID_PIVOT_TOL = 1e-7

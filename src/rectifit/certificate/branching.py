@@ -301,17 +301,18 @@ class SignSearch(BestFirst[Signs]):
         """The row of the slabs."""
         return np.asarray(self.samples.Z[-1])
 
-    def cut(self, mean: Vector) -> None:
+    def cut(self, mean: Vector, room: float = 0.0) -> None:
         """Cut the root into slabs of mean'b instead of all that was open.
 
-        The mean is v'Z with v >= 0 and |v| = 1, or less than that for samples that have a loss.
-
-        Together they hold all better solutions, the highest first and the far one last.
+        The mean is v'Z with v >= 0 and |v| = 1, where Z may have more rows, of constraints, that have
+        together at most the length `room` above 0. The slabs hold all better solutions, the highest first
+        and the far one last.
         """
         Z, _, y, ridge = self.given
         self._size = float(np.linalg.norm(y))
         self._use(Samples.from_rows(np.vstack([Z, mean]), np.append(y, 0.0), ridge))
-        top = (1.0 + np.sqrt(max(self.cutoff, 0.0)) / self._size) * (1.0 + INTERVAL_RTOL)
+        top = 1.0 + np.sqrt(max(self.cutoff, 0.0)) / self._size
+        top = np.hypot(top, room / self._size) * (1.0 + INTERVAL_RTOL)
         cuts = (top, *FIRST_CUTS)
         self._open, self.needs_slabs, self._first_bound = [], False, self._proved
         self._push([*(self._slab(low, high) for high, low in pairwise(cuts)), self._far(cuts[-1])])
@@ -379,20 +380,25 @@ class SignSearch(BestFirst[Signs]):
         """Tilt the relaxation of a bound."""
         relaxation = base.start.owner
         assert isinstance(relaxation, Relaxation)
-        base = base._replace(value=max(base.value, self._proved))
         over = self._is_over
         n_open = int(np.count_nonzero(is_open(region.kind)))
         n_tilted = min(n_open, MAX_TILTS) if only is None else only.size
         self.spend(TILT_LOOKS * int(n_tilted))
+        base = self._with_value(base)
         return shrink_by_tilts(
             region, self.samples.Z, relaxation, base, self.cutoff, over, only, spreads, self._mapped
         )
+
+    def _with_value(self, base: Bound) -> Bound:
+        """A bound that is no less than what is proved: a relaxation may have none of its own."""
+        return base._replace(value=max(base.value, self._proved))
 
     def _box(self, region: Region, base: Bound) -> int:
         """Intervals from a box of coefficients."""
         relaxation = base.start.owner
         assert isinstance(relaxation, Relaxation)
         self.spend(TILT_LOOKS * 2 * self.samples.Z.shape[1])
+        base = self._with_value(base)
         return shrink_by_box(region, self.samples.Z, relaxation, base, self.cutoff, self._is_over)
 
     def _tighten(self, node: Signs, max_rounds: int, first: bool = False) -> bool:

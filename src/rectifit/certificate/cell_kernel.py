@@ -1056,6 +1056,24 @@ def is_far_closed(samples, limits, cell, kind, before, off, least, n_corners, cu
 
 
 @inner
+def scales_within(limits, cell, least, limit):
+    """The least and the largest scale in a cell that constraints z'b <= end allow; least > limit if none."""
+    for e in range(limits.ends.shape[0]):
+        end, lowest = limits.ends[e], 0.0
+        for j in range(limits.Zt.shape[0]):
+            z = limits.Zt[j, e]
+            lowest += min(z * cell.low[j], z * cell.high[j])
+        if end >= 0.0:
+            if lowest > 0.0:
+                limit = min(limit, end / lowest * (1.0 + INTERVAL_RTOL))
+        elif lowest >= 0.0:
+            return np.inf, limit
+        else:
+            least = max(least, end / lowest * (1.0 - INTERVAL_RTOL))
+    return least, limit
+
+
+@inner
 def bound_cell(samples, limits, cell, kind, before, n_corners, known, faces, work, small, far, found, line):
     """Bound one cell.
 
@@ -1091,6 +1109,7 @@ def bound_cell(samples, limits, cell, kind, before, n_corners, known, faces, wor
                 longest += abs(samples.ridge[j, k]) * most
         # What is sought has needed^2 <= |u_+|^2 + b'ridge b and |u_+| <= explained.
         least = needed / (math.sqrt(longest) * (1.0 + INTERVAL_RTOL)) if longest > 0.0 else 0.0
+        least, limit = scales_within(limits, cell, least, limit)
         if least > limit:
             return CLOSED, cutoff, 0, -1, limit
         if n_corners == 0:

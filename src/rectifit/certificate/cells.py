@@ -185,7 +185,7 @@ class CellSearch(Tree):
         super().__init__(control, proved)
         self.least_found = np.inf
         self._first_bound = proved
-        self._given, self._turn = samples.Z, _choose_axes(samples)
+        self._turn = _choose_axes(samples)
         ridge = self._turn.T @ samples.ridge @ self._turn
         self.samples = Samples.from_rows(samples.Z @ self._turn, samples.y, ridge)
         self._is_cone = is_cone
@@ -207,8 +207,16 @@ class CellSearch(Tree):
         # Where the search in a face runs.
         self._mapped: Callable[..., Iterator[Any]] = map
         self._members = np.ones(n, np.bool_) if members is None else members
-        self.faces = Faces(samples, control, memory_limit) if faces is None else faces
-        self.scale = ScaleSearch(self.samples, self.cutoff, self.bound_face, self.face_bounds)
+        self.faces = Faces(samples, control, memory_limit, limits, is_cone) if faces is None else faces
+        # Rows of constraints have no loss; their largest u is known as that of samples is.
+        self.room = 0.0 if self._limits.are_cone else self._explained
+        self._more = self._limits.rows_below(self.room)
+        self.scale = ScaleSearch(
+            self._with_limits(),
+            self.cutoff,
+            lambda kind: self.bound_face(kind[:n]),
+            lambda: self.face_bounds().followed_by(len(self._more)),
+        )
         self._round = int(np.clip(ROUND_WORK // max(n * q, 1), MIN_ROUND_CELLS, ROUND_CELLS))
         self._open_pyramids()
 
@@ -248,19 +256,31 @@ class CellSearch(Tree):
 
     @property
     def _needed(self) -> float:
-        """The least |u_+| of a better ray minimum, with the ridge; of other solutions none is known."""
-        if not self._is_cone:
-            return 0.0
-        return math.sqrt(max(self._squares - self.cutoff, 0.0)) * (1.0 - SUM_TOL)
+        """The least |u_+| of a better ray minimum, with the ridge, or of any better solution."""
+        if self._is_cone:
+            return math.sqrt(max(self._squares - self.cutoff, 0.0)) * (1.0 - SUM_TOL)
+        return max(math.sqrt(self._squares) * (1.0 - SUM_TOL) - math.sqrt(max(self.cutoff, 0.0)), 0.0)
+
+    def _with_limits(self) -> Samples:
+        """The samples, and rows of constraints among them."""
+        Z, _, y, ridge = self.samples
+        if not len(self._more):
+            return self.samples
+        return Samples.from_rows(np.vstack([Z, self._more]), np.append(y, np.zeros(len(self._more))), ridge)
+
+    @property
+    def largest_mean(self) -> float:
+        """The largest |u_+|, with those of constraints: an upper end of the mean of all u."""
+        return math.hypot(self._explained, self.room)
 
     def least_mean(self, mean: Vector) -> float:
         """A lower bound of mean'b over better ray minima, for the mean with the weights of `scale.centre`."""
-        return self.scale.least_mean(self._turn.T @ mean, self._explained)
+        return self.scale.least_mean(self._turn.T @ mean, self.largest_mean)
 
     @property
     def mean(self) -> Vector:
         """A mean of all u that falls where all samples are off, with the weights of `scale.centre`."""
-        return np.asarray(self._given.T @ self.scale.centre())
+        return np.asarray(self._turn @ (self.scale.samples.Z.T @ self.scale.centre()))
 
     @property
     def total_work(self) -> float:
@@ -288,7 +308,7 @@ class CellSearch(Tree):
         others = self._pool.reserve(lines.size)
         q = self.samples.Z.shape[1]
         found, explained = Found.empty(lines.size, q), self._explained
-        limit = explained / self.scale.proved if self.scale.proved > 0.0 else np.inf
+        limit = self.largest_mean / self.scale.proved if self.scale.proved > 0.0 else np.inf
         limits = (self.cutoff, explained, self._needed, limit)
         # Those at the beginning of the round, for the search for a scale may add some in the meantime.
         faces = self.face_bounds()
@@ -402,7 +422,8 @@ class CellSearch(Tree):
 
     def _offer(self, found: Found) -> None:
         """Offer the best points of a round."""
-        self.least_found = min(self.least_found, float(found.losses.min()))
+        allowed = self._limits.allow(found.points)
+        self.least_found = min(self.least_found, float(found.losses[allowed].min(initial=np.inf)))
         best = np.argsort(found.losses, kind="stable")[:MAX_OFFERS]
         for e in best[found.losses[best] < self.control.promising()]:
             self.control.offer(self._turn @ found.points[e])
@@ -425,6 +446,7 @@ class Face:
         self.budget = 0
         q, back, y = basis.shape[1], basis @ to_white, samples.y[inside]
         inner = Samples.from_rows(rows @ to_white, y, np.zeros((q, q)))
+        limits = faces.limits.within(basis, to_white)
         control = Control(
             lambda: self._target() - self.outside,
             lambda b: faces.control.offer(self._lift(back @ b)),
@@ -434,12 +456,20 @@ class Face:
         # Outside of the flat, all other samples fall in this direction, if there is one.
         rest = samples.Z[~inside] - (samples.Z[~inside] @ basis) @ basis.T
         self._falling = falling_direction(rest)
-        start, self._least = _follow(inner)
+        start, self._least = _follow(inner, limits)
         self._proved = -np.inf
         # The search asks for its cutoff when it is made.
         self._search: CellSearch | None = None
         memory = faces.memory_limit // FACE_MEMORY
-        self._search = CellSearch(inner, control, memory_limit=memory, faces=faces, members=inside)
+        self._search = CellSearch(
+            inner,
+            control,
+            memory_limit=memory,
+            faces=faces,
+            members=inside,
+            limits=limits,
+            is_cone=faces.is_cone or limits.ends.size == 0,
+        )
         if self._least < control.promising():
             control.offer(start)
 
@@ -501,12 +531,22 @@ class Faces:
 
         L(b) >= B - sum of y_i^2 over samples outside of V that are on and have y_i > 0.
 
+    Of the constraints those hold there whose rows lie in V.
+
     There is one collection of them for the whole search: each face is searched once, whether it is met in the
     search around it or in another face.
     """
 
-    def __init__(self, samples: Samples, control: Control, memory_limit: int) -> None:
+    def __init__(
+        self,
+        samples: Samples,
+        control: Control,
+        memory_limit: int,
+        limits: Limits | None = None,
+        is_cone: bool = True,
+    ) -> None:
         self.samples, self.control, self.memory_limit = samples, control, memory_limit
+        self.limits, self.is_cone = Limits.none(samples.Z.shape[1]) if limits is None else limits, is_cone
         self._squares = np.square(samples.y)
         self._faces: dict[bytes, Face] = {}
         self.bounds = FaceBounds.none(samples.y.size)
@@ -540,15 +580,18 @@ class Faces:
         return FaceBounds(inner, bound[within] - self.mass_outside(members))
 
 
-def _follow(samples: Samples) -> tuple[Vector, float]:
-    """Coefficients with a small loss, by least squares over the samples that are on, and their loss."""
+def _follow(samples: Samples, limits: Limits) -> tuple[Vector, float]:
+    """Coefficients with a small loss, by least squares over the samples that are on, and their loss.
+
+    Only those count that satisfy the constraints; if none do, all samples are off.
+    """
     Z, _, y, _ = samples
     on, best, least = np.ones(y.size, np.bool_), np.zeros(Z.shape[1]), float(y @ y)
     for _ in range(MAX_FOLLOWED):
         b = np.asarray(np.linalg.lstsq(Z[on], y[on], rcond=None)[0], np.float64)
         u = Z @ b
         loss = float(np.square(np.maximum(u, 0.0) - y).sum())
-        if not loss < least:
+        if not loss < least or not limits.allow(b[None])[0]:
             break
         best, least, on = b, loss, u > 0.0
     return best, least

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy.special import ndtr
 
 from rectifit._typing import Integers, Mask, Matrix, Vector
+from rectifit.certificate.flats import lies_in
 
 __all__ = [
     "BARRIER",
@@ -70,6 +71,11 @@ SLAB = 5
 FAR_FREE = 6
 FAR_ON = 7
 
+# How far points that were met in a search may exceed a constraint, whose row is long. No bound uses it.
+MAX_LIMIT_EXCESS = 1e-2
+# Whitened units: the length of the rows of constraints among those of samples, which are no longer than 1.
+MAX_LIMIT_ROW = 10.0
+
 # Small numbers, one per cell.
 Small = Annotated[npt.NDArray[np.int16], 1]
 
@@ -110,6 +116,28 @@ class Limits(NamedTuple):
     def none(cls, n_columns: int) -> Limits:
         """No constraints."""
         return cls(np.zeros((n_columns, 0)), np.zeros(0))
+
+    def rows_below(self, size: float) -> Matrix:
+        """Rows g, multiples of the constraints, whose (g'b)_+ have together a length of at most `size`."""
+        length = np.linalg.norm(self.Zt, axis=0)
+        factor, has_room = MAX_LIMIT_ROW / np.where(length > 0.0, length, 1.0), self.ends > 0.0
+        share = size / np.sqrt(max(int(np.count_nonzero(has_room)), 1))
+        factor[has_room] = np.minimum(factor[has_room], share / self.ends[has_room])
+        return np.asarray((self.Zt * factor).T)
+
+    def within(self, basis: Matrix, to_white: Matrix) -> Limits:
+        """Those whose rows lie in a subspace, in coordinates of it."""
+        inside = lies_in(self.Zt.T, basis)
+        return Limits(np.ascontiguousarray((self.Zt[:, inside].T @ basis @ to_white).T), self.ends[inside])
+
+    def allow(self, points: Matrix) -> Mask:
+        """Which points, in lines, satisfy them but for what penalties of a relaxation leave."""
+        return np.asarray((points @ self.Zt <= self.ends + MAX_LIMIT_EXCESS).all(axis=1))
+
+    @property
+    def are_cone(self) -> bool:
+        """Whether (g'b)_+ is 0 for all of them."""
+        return not (self.ends > 0.0).any()
 
     def turned(self, turn: Matrix) -> Limits:
         """The same in coordinates turn'b."""
@@ -349,6 +377,13 @@ class FaceBounds(NamedTuple):
         if same.any():
             return FaceBounds(self.outside, np.where(same, np.maximum(self.bound, bound), self.bound))
         return FaceBounds(np.vstack([self.outside, outside]), np.append(self.bound, bound))
+
+    def followed_by(self, n_rows: int) -> FaceBounds:
+        """The same for samples with rows behind them that cost nothing."""
+        if n_rows == 0:
+            return self
+        more = np.ones((len(self.outside), n_rows), np.bool_)
+        return FaceBounds(np.hstack([self.outside, more]), self.bound)
 
 
 # Means of u below 0, in units of its spread, for which hinges are tabulated: so many per unit, up to this.

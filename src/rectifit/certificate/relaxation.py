@@ -39,7 +39,7 @@ from rectifit.certificate.kernel import build, support
 from rectifit.certificate.records import KernelRows, Region, Samples
 from rectifit.surrogate.descent import descend
 from rectifit.surrogate.records import FLAT, HELD, WALL, Minima, PieceProblem, WarmState
-from rectifit.tolerances import DEFINITE_PIVOT, HOLD_TOL, MAX_PLAIN_DECREMENT
+from rectifit.tolerances import DEFINITE_PIVOT, HOLD_TOL, MAX_PLAIN_DECREMENT, MAX_PLAIN_REACH
 
 __all__ = ["Bound", "Pieces", "Region", "Relaxation", "Start"]
 
@@ -189,6 +189,7 @@ class Pieces:
             if self._walls.any():
                 decrement += self._cost_of_moves(points, np.abs(moves), used)
             infeasible = ((lam < moves) & used & ~self._whole).any(axis=1)
+            infeasible |= ~(np.abs(v).max(axis=1) <= MAX_PLAIN_REACH)
             good = is_balanced(remainder, np.abs(lam).sum(axis=1)) & ~infeasible
             values = np.where(good, supports - decrement, -np.inf)
             doubtful = ~good | (decrement > MAX_PLAIN_DECREMENT)

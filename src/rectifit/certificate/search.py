@@ -209,7 +209,7 @@ class Search:
             self._parts.append(Part(cells))
         if root.needs_slabs:
             root.holds_far = len(self._parts) > 1
-            root.cut(self._mean())
+            root.cut(*self._mean())
         with workers(self._control.n_threads) as mapped:
             while not self._is_done:
                 part, end = self._next()
@@ -226,12 +226,12 @@ class Search:
                     self._control.report()
         return any(part.search.is_closed for part in self._parts)
 
-    def _mean(self) -> Vector:
-        """The row v'Z of the slabs, from the scale or with equal weights; rows without a loss have none."""
+    def _mean(self) -> tuple[Vector, float]:
+        """The row v'Z of the slabs, from the scale or with equal weights; and the room of constraints."""
         if len(self._parts) > 1:
-            return self._cells.mean
+            return self._cells.mean, self._cells.room
         equal = (self._signs.search.kind != LIMIT).astype(np.float64)
-        return np.asarray(equal @ self._samples.Z / np.linalg.norm(equal))
+        return np.asarray(equal @ self._samples.Z / np.linalg.norm(equal)), 0.0
 
     @property
     def _is_done(self) -> bool:

@@ -22,7 +22,7 @@ from rectifit.constraints import Constraints
 from rectifit.data.base import Data
 from rectifit.data.memory import MemoryData
 from rectifit.data.sampling import SampleTask
-from rectifit.tolerances import ZERO_U_TOL
+from rectifit.tolerances import DEAD_TOL, ZERO_U_TOL
 
 __all__ = ["Point", "Problem", "RowPoint"]
 
@@ -157,6 +157,16 @@ class Problem:
     def allows_zero(self) -> bool:
         """Whether all coefficients may be 0."""
         return self.constraints is None or self.constraints.holds_zero
+
+    def is_dead(self, objective: float, beta: Vector) -> bool:
+        """Whether a fit is no better than the zero function, but for rounding.
+
+        Where coefficients may not be zero, a fit may be worse than that and yet not be zero everywhere.
+        """
+        if self.allows_zero:
+            return bool(objective >= (1.0 - DEAD_TOL) * self.null_objective)
+        zero = self.null_objective + self.alpha * float(beta @ beta)
+        return bool(abs(objective - zero) <= DEAD_TOL * zero)
 
     def violation(self, beta: Vector) -> str | None:
         """What constraints coefficients violate beyond rounding, in words; None if none."""

@@ -21,11 +21,7 @@ from rectifit.progress import Progress
 from rectifit.surrogate.engine import Engine, Minimum
 from rectifit.surrogate.results import SurrogateResults
 
-__all__ = ["DEAD_TOL", "Halt", "Search", "Stage"]
-
-# Share of the objective of the zero function. A point that is better by less is the zero function.
-DEAD_TOL = 1e-12
-
+__all__ = ["Halt", "Search", "Stage"]
 
 # Of a minimum; of equal ones, `min` takes the first.
 VALUE = attrgetter("value")
@@ -135,7 +131,7 @@ class Search:
     @property
     def is_dead(self) -> bool:
         """Whether nothing better than the zero function is known, but for rounding."""
-        return self.best is None or self.best.objective >= (1.0 - DEAD_TOL) * self.problem.null_objective
+        return self.best is None or self.problem.is_dead(self.best.objective, self.best.beta)
 
     def offer(self, *points: Point) -> None:
         """Keep the best point so far; each is a step of the stage in the trace, all with one time."""

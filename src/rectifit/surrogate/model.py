@@ -89,6 +89,12 @@ class View:
     held: Mask | None
     band: BandSums | None
 
+    @property
+    def size(self) -> float:
+        """The largest diagonal entry of the Gram matrix of all rows from which near ones were subtracted."""
+        near = 0.0 if self.near is None else np.square(self.near.Z).sum(axis=0).max(initial=0.0)
+        return float(self.gram.diagonal().max(initial=0.0) + near)
+
     def settled(self) -> View:
         """What is kept after the step from the point: nothing that is as large as the near rows."""
         return replace(self, near=None, band=None)
@@ -245,7 +251,7 @@ def _loss(
     rho = view.slope + near_slope
     if walls is not None:
         rho, gap = rho + wall_slopes @ walls.rows, gap + walls.gap(at_walls, wall_slopes)
-    v = solve_gram(view.gram, rho)
+    v = solve_gram(view.gram, rho, view.size)
     decrement, remainder = residual_cost(view.gram, rho, v)
     is_feasible = float(np.linalg.norm(v)) <= 2.0 * view.margin
     return max(gap + float(decrement), 0.0) if is_feasible else math.inf, float(remainder)
