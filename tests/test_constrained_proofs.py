@@ -128,7 +128,7 @@ def test_arguments_along_rays_would_rule_it_out(monkeypatch):
     """With bounds, the minimum along a ray may not be allowed: a proof about these alone says too much."""
     monkeypatch.setattr(branching, "MAX_FREE_WITHOUT_SLABS", 0)
     monkeypatch.setattr(Constraints, "is_cone", True)
-    problems = [problem for problem in draws_in_space(["shifted", "boxes"], 10)]
+    problems = draws_in_space(["shifted", "boxes"], 10)
     assert any(search_above(problem, least_in_space(problem), 0.01)[0] for problem in problems)
 
 

@@ -385,7 +385,7 @@ def test_unknown_engine():
 
 
 def test_what_is_left_of_a_gram_matrix_after_all_rows_are_dropped_is_rounding():
-    """Rows that are dropped are subtracted, and the inverse of what rounding leaves would balance anything."""
+    """Dropped rows are subtracted, and the inverse of what rounding leaves would balance anything."""
     from rectifit.bounds import is_balanced, repair_dual
 
     n_dropped = 0
