@@ -24,6 +24,7 @@ $(VENV)/.installed: pyproject.toml $(BIN)/python
 	@touch $@
 
 demo: $(VENV)/.installed-cli  ## fit and certify real data; writes build/demo.html
+	@mkdir -p build
 	$(BIN)/rectifit demo --report build/demo.html
 
 test: $(VENV)/.installed-test  ## run the tests

@@ -1,4 +1,5 @@
 import _thread
+import errno
 import json
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from rectifit.preparing import prepare
 from rectifit.solution import VerificationError
 from rectifit.surrogate.kernel import line_search
 from rectifit.tables import make_table
+from rectifit.writing import write_file
 
 
 def run(*arguments, **extra):
@@ -115,12 +117,21 @@ def test_predict_with_missing_values(data, frame, tmp_path):
     model, gaps = tmp_path / "m.json", tmp_path / "gaps.csv"
     run("fit", data, "--target", "y", "--features", "x0,x1", "--save", model)
     frame.with_columns(x0=pl.Series([None, *frame["x0"][1:]]), x2=pl.lit(None)).write_csv(gaps)
-    refused = run("predict", model, gaps)
-    assert refused.exit_code == 2
-    assert "'x0' (1)" in refused.stderr
+    kept = run("predict", model, gaps)
+    assert kept.exit_code == 0
+    predicted = pl.read_csv(kept.stdout.encode())
+    assert predicted["prediction"].is_null().to_list() == [True] + [False] * 79
+    assert predicted["prediction"][1:].to_list() == read_model(model).predict(frame[1:]).tolist()
+    assert kept.stderr == "note: 1 of 80 rows have no prediction, because values are missing in 'x0' (1)\n"
+    for word in ("error", "refuse"):
+        refused = run("predict", model, gaps, "--missing", word)
+        assert refused.exit_code == 2
+        assert "'x0' (1)" in refused.stderr
     dropped = run("predict", model, gaps, "--missing", "drop")
     assert pl.read_csv(dropped.stdout.encode()).height == 79
-    assert "1 of 80 rows" in dropped.stderr
+    assert "1 of 80 rows are dropped" in dropped.stderr
+    pl.DataFrame({"x0": ["", "NA"], "x1": ["1", "2"]}).write_csv(gaps)
+    assert run("predict", model, gaps).stdout == "x0,x1,prediction\n,1,\n,2,\n"
 
 
 def test_certify_a_new_fit(data):
@@ -418,7 +429,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
         (["fit", "DATA", "--target", "y", "--time-limit", "0"], "'--time-limit'"),
         (["fit", "DATA", "--target", "y", "--jobs", "0"], "n_jobs is 0"),
         (["fit", "nowhere.csv", "--target", "y"], "there is no file 'nowhere.csv'"),
-        (["fit", "data.xlsx", "--target", "y"], "extension '.xlsx'"),
+        (["fit", "data.xls", "--target", "y"], "extension '.xls'"),
         (["fit", "DATA", "--target", "y", "--colour", "red"], "No such option"),
         (["predict", "DATA", "DATA"], "is not JSON"),
         (["predict", "nowhere.json", "DATA"], "there is no file 'nowhere.json'"),
@@ -467,10 +478,73 @@ def test_bad_usage_is_one_sentence_and_status_2(data, arguments, words):
 def test_a_folder_that_is_not_there_is_noticed_before_the_fit(data, monkeypatch):
     monkeypatch.setattr(fitting, "solve", None)
     monkeypatch.setattr(certifying, "certify", None)
-    for command in ("fit", "certify"):
-        unwritable = run(command, data, "--target", "y", "--save", data.parent / "no" / "m.json")
+    missing = data.parent / "no"
+    for arguments in (
+        ("fit", data, "--target", "y", "--save", missing / "m.json"),
+        ("certify", data, "--target", "y", "--save", missing / "m.json"),
+        ("fit", data, "--target", "y", "--report", missing / "m.html"),
+        ("demo", "--report", missing / "m.html"),
+        ("predict", "m.json", data, "--out", missing / "m.csv"),
+        ("make", "--samples", 9, "--features", 2, "--out", missing / "m.csv"),
+    ):
+        unwritable = run(*arguments)
         assert unwritable.exit_code == 2
-        assert "there is no folder" in unwritable.stderr
+        assert f"'{arguments[-2]}': there is no folder {str(missing)!r}" in unwritable.stderr
+    assert not missing.exists()
+
+
+def test_a_report_is_an_html_file(data, monkeypatch):
+    monkeypatch.setattr(fitting, "solve", None)
+    for name in ("x.pdf", "x", "html"):
+        result = run("fit", data, "--target", "y", "--report", name)
+        assert result.exit_code == 2
+        assert f"'--report': {name!r} is not the name of an HTML file; it must end in .html" in result.stderr
+
+
+def test_a_full_disk_leaves_what_was_there(data, tmp_path, monkeypatch):
+    model = tmp_path / "m.json"
+    assert run("fit", data, "--target", "y", "--features", "x0", "--save", model).exit_code == 0
+    known = model.read_text()
+    before = sorted(tmp_path.iterdir())
+
+    def fail(path, content):
+        with path.open("wb") as file:
+            file.write(content[:10])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", fail)
+    for arguments in (
+        ("fit", data, "--target", "y", "--features", "x0", "--save", model),
+        ("fit", data, "--target", "y", "--features", "x0", "--report", tmp_path / "x.html"),
+        ("certify", data, "--target", "y", "--features", "x0", "--save", model),
+        *(
+            ("predict", model, data, "--out", tmp_path / name)
+            for name in ("x.csv", "x.parquet", "x.ndjson.gz")
+        ),
+        ("make", "--samples", 9, "--features", 2, "--out", tmp_path / "x.tsv"),
+    ):
+        result = run(*arguments)
+        assert result.exit_code == 1
+        path = str(arguments[-1])
+        assert (
+            result.stderr.splitlines()[-1] == f"rectifit: {path} cannot be written: No space left on device"
+        )
+        assert sorted(tmp_path.iterdir()) == before
+        assert model.read_text() == known
+
+
+def test_files_are_replaced_where_links_point(tmp_path):
+    real, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    write_file(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert real.stat().st_mode & 0o777 == 0o640
+    with pytest.raises(IsADirectoryError):
+        write_file(tmp_path, "new")
+    assert sorted(tmp_path.iterdir()) == [link, real]
 
 
 @pytest.fixture

@@ -226,12 +226,26 @@ def test_damaged_files(tmp_path, fitted, damage, words):
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "{", '{"rectifit_model": NaN}', "\x80"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[1]",
+        "{",
+        '{"rectifit_model": NaN}',
+        "\x80",
+        "[" * 100_000,
+        '{"a": ' * 100_000,
+        '{"rectifit_model": ' + "[" * 150 + "]" * 150 + "}",
+    ],
+    ids=lambda text: text[:20],
+)
 def test_files_that_are_no_models(tmp_path, text):
     path = tmp_path / "m.json"
     path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(ValueError, match="the model '"):
+    with pytest.raises(ValueError, match="the model '") as raised:
         read_model(path)
+    assert "\n" not in str(raised.value)
 
 
 def test_no_file(tmp_path):

@@ -1,3 +1,4 @@
+import gzip
 import io
 import sys
 
@@ -6,6 +7,7 @@ import polars as pl
 import pytest
 
 from rectifit.tables import Encoding, make_table, read_frame, write_frame
+from rectifit.tables.source import compress
 
 FRAME = pl.DataFrame(
     {
@@ -19,7 +21,10 @@ FRAME = pl.DataFrame(
 )
 
 
-@pytest.mark.parametrize("extension", ["csv", "tsv", "parquet", "ndjson"])
+@pytest.mark.parametrize(
+    "extension",
+    ["csv", "tsv", "txt", "parquet", "ndjson", "jsonl", "csv.gz", "tsv.zst", "ndjson.gz", "txt.zst"],
+)
 def test_what_is_written_is_read(tmp_path, extension):
     path = tmp_path / f"data [1].{extension}"
     write_frame(FRAME, path)
@@ -43,12 +48,60 @@ def test_numbers_late_in_a_file_decide_its_type(tmp_path):
     ("name", "content", "words"),
     [
         ("none.csv", None, "there is no file"),
-        ("data.xlsx", b"", "extension '.xlsx'; allowed are .csv, .tsv, .parquet, .ndjson"),
+        (
+            "data.xls",
+            b"",
+            "extension '.xls'; allowed are .csv, .tsv, .txt, .ndjson, .jsonl, .parquet, .xlsx,",
+        ),
+        ("data", b"", "has no extension; allowed are .csv"),
+        ("data.parquet.gz", b"", "extension '.parquet.gz'; allowed are .csv"),
         ("empty.csv", b"", "is empty"),
         ("header.csv", b"a,b\n", "has no rows"),
-        ("ragged.csv", b"a,b\n1,2,3\n", "not a valid CSV table"),
-        ("bad.parquet", b"not parquet at all", "not a valid PARQUET table"),
-        ("bad.ndjson", b"{", "not a valid NDJSON table"),
+        ("blank.csv", b"\n \n", "is empty"),
+        ("empty.ndjson", b"\n", "is empty"),
+        ("empty.xlsx", b"", "has no rows"),
+        (
+            "long.csv",
+            b"a,b\n1,2\n\n1,2,3\n",
+            "has 3 entries in line 4, but its header has 2 columns; an entry with",
+        ),
+        ("short.csv", b'a,b\n"1\n1",2\n7\n', "has 1 entry in line 4, but its header has 2 columns$"),
+        ("quote.csv", b'a,b\n1,2\n"x,2\n1,2\n', "has an entry in line 3 whose quotation mark is not closed"),
+        (
+            "quotes.csv",
+            b'a,b\n1,2\n"x,2\n1,"2"\n',
+            "has an entry in line 3 whose quotation mark is not closed",
+        ),
+        ("endless.csv", b"a,b\n" + b"1" * 200_000 + b",1\n", "more than 131,072 characters in line 2"),
+        ("twice.csv", b"a,b, a\n1,2,3\n", "has two columns called 'a'; rename one of them"),
+        (
+            "bars.csv",
+            b"a|b,c\n1|2,3\n",
+            "may be separated by commas or vertical bars; choose with --separator",
+        ),
+        (
+            "latin.csv",
+            "a\ncafé\n".encode("latin-1"),
+            "is not UTF-8 text .see line 2.; name its encoding, such as",
+        ),
+        (
+            "wide.csv",
+            "a,b\n1,2\n".encode("utf-16-le"),
+            "NUL characters; it is not text, or needs another encod",
+        ),
+        ("parquet.csv", b"PAR1\0\0", "is not text but a Parquet file"),
+        ("excel.csv", b"PK\3\4\0", "is not text but an Excel file"),
+        (
+            "damaged.csv.gz",
+            gzip.compress(b"a,b\n1,2\n")[:-9],
+            "cannot be decompressed; it is damaged or incompl",
+        ),
+        ("damaged.csv.zst", compress(b"a,b\n1,2\n", ".zst")[:-3], "cannot be decompressed; it is damaged"),
+        ("bad.parquet", b"not parquet at all", "not a valid Parquet table"),
+        ("bad.xlsx", b"PK\3\4 not Excel at all", "not a valid Excel file"),
+        ("bad.ndjson", b'{"a": 1}\n\n{', "not valid NDJSON: line 3 is not a JSON object"),
+        ("list.jsonl", b"[1, 2]\n", "not valid NDJSON: line 1 is not a JSON object"),
+        ("deep.ndjson", b'{"a": ' * 100_000, "not valid NDJSON: line 1 is not a JSON object"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path, name, content, words):
@@ -119,7 +172,8 @@ def test_missing_values_are_refused_with_counts_or_dropped():
     assert table.X.shape == (2, 4)
     assert table.notes == (
         "column 'sky' is empty and left out",
-        "2 of 4 rows have missing values and are dropped",
+        "2 of 4 rows are dropped, because values are missing in 'wind' (2), 'zone' (1); "
+        "this includes 1 of the 2 rows in which 'rain' is 0",
     )
     with pytest.raises(ValueError, match="all 4 rows have missing values"):
         make_table(gaps, "rain", features=["sky"], missing="drop")

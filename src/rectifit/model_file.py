@@ -17,6 +17,7 @@ from rectifit.constraints import Constraints, read_constraints
 from rectifit.inference import Summary
 from rectifit.solution import Certificate, Solution
 from rectifit.tables import DataTable, Encoding
+from rectifit.writing import write_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -293,7 +294,7 @@ def describe_certificate(certificate: Certificate) -> dict[str, Any]:
 
 def write_model(model: SavedModel, path: str | Path) -> None:
     """Write MODEL.json."""
-    Path(path).write_text(model.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    write_file(path, model.model_dump_json(indent=2) + "\n")
 
 
 def read_model(path: str | Path) -> SavedModel:

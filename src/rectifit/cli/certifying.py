@@ -13,7 +13,7 @@ from rectifit.cli import options
 from rectifit.cli.show import print_certificate, print_json, print_notes
 from rectifit.formatting import write_objective
 from rectifit.model_file import SavedModel, describe_certificate, read_model, write_model
-from rectifit.tables import make_table, read_frame
+from rectifit.tables import TextFormat, make_table, read_table
 
 __all__ = ["certify_command"]
 
@@ -21,6 +21,7 @@ __all__ = ["certify_command"]
 @click.command("certify")
 @options.DATA
 @options.columns(is_target_required=False)
+@options.text_format
 @click.option("--model", metavar="MODEL.json", help="The fit to certify. Default: a new one.")
 @click.option("--no-intercept", is_flag=True, help="For a new fit: max(0, X beta).")
 @options.constraints
@@ -39,6 +40,7 @@ __all__ = ["certify_command"]
 @options.JSON
 def certify_command(
     data: str,
+    form: TextFormat,
     target: str | None,
     weights: str | None,
     model: str | None,
@@ -68,7 +70,8 @@ def certify_command(
     if model is None:
         if target is None:
             raise click.UsageError("Missing option '--target', or '--model'.")
-        table = make_table(read_frame(data), target, weights=weights, **columns)
+        read = read_table(data, form)
+        table = make_table(read.frame, target, weights=weights, faults=read.faults, **columns)
         start, fit_intercept, is_estimated = None, not no_intercept, isinstance(floor, str)
         constraints: dict[str, Any] = {"bounds": options.read_bounds(table.names, positive, negative, bounds)}
     else:
@@ -80,12 +83,14 @@ def certify_command(
             )
         known = read_model(model)
         weights = weights or known.weights
+        read = read_table(data, form)
         table = make_table(
-            read_frame(data),
+            read.frame,
             target or known.target,
             weights=weights,
             missing=columns["missing"],
             encoding=known.encoding,
+            faults=read.faults,
         )
         start, fit_intercept = (known.beta, known.intercept), known.fit_intercept
         constraints = known.constraints

@@ -10,7 +10,7 @@ import click
 from rectifit.cli import options
 from rectifit.cli.show import make_console, print_json, print_notes
 from rectifit.model_file import describe_certificate
-from rectifit.tables import make_table, read_frame
+from rectifit.tables import TextFormat, make_table, read_table
 
 if TYPE_CHECKING:
     from rectifit.comparison import Comparison
@@ -38,12 +38,14 @@ ADVICE = (
 @click.command("compare")
 @options.DATA
 @options.columns(with_weights=False)
+@options.text_format
 @options.constraints
 @options.time_limit(10.0, "Seconds for each method of rectifit, and for the proof.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the folds.")
 @options.JSON
 def compare_command(
     data: str,
+    form: TextFormat,
     target: str,
     positive: tuple[str, ...] | None,
     negative: tuple[str, ...] | None,
@@ -68,7 +70,8 @@ def compare_command(
     # Imported here: other commands start faster without the alternatives.
     from rectifit.comparison import compare
 
-    table = make_table(read_frame(data), target, **columns)
+    read = read_table(data, form)
+    table = make_table(read.frame, target, faults=read.faults, **columns)
     limits = options.read_bounds(table.names, positive, negative, bounds)
     comparison = compare(table.X, table.y, bounds=limits, time_limit=time_limit, seed=seed, verbose=1)
     if as_json:

@@ -9,7 +9,7 @@ from rectifit.cli import options
 from rectifit.cli.show import make_console, print_fit, print_notes, write_report
 from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.formatting import write_duration, write_number
-from rectifit.tables import STANDARD_STREAM, check_extension, write_frame
+from rectifit.tables import write_frame
 
 __all__ = ["demo", "make"]
 
@@ -32,9 +32,7 @@ __all__ = ["demo", "make"]
     help="Standard deviation of the noise, relative to that of x'beta.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="K")
-@click.option(
-    "--out", required=True, metavar="FILE", help="CSV, TSV, Parquet or NDJSON; - for CSV on standard output."
-)
+@options.out("CSV, TSV, Parquet or NDJSON; - for CSV on standard output.")
 def make(samples: int, features: int, sparsity: float, noise: float, seed: int, out: str) -> None:
     """Make data y = max(0, x'beta) + noise with random coefficients.
 
@@ -46,8 +44,6 @@ def make(samples: int, features: int, sparsity: float, noise: float, seed: int, 
       rectifit make --samples 200 --features 10 --noise 0.3 --out made.csv
       rectifit fit made.csv --target y --no-intercept
     """
-    if out != STANDARD_STREAM:
-        check_extension(out)
     instance = make_relu(samples, features, sparsity=sparsity, noise=noise, random_state=seed)
     import polars as pl
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 from click.shell_completion import CompletionItem
 
 from rectifit.api import solve
@@ -13,18 +14,24 @@ from rectifit.certificate.proof import TARGET_GAP
 from rectifit.cli import options
 from rectifit.cli.show import print_fit, print_json, print_notes, write_report
 from rectifit.cli.streaming import is_large_file, open_files
+from rectifit.formatting import write_count
 from rectifit.inference.sandwich import KINDS
 from rectifit.methods.stages import STAGES, split_method
 from rectifit.model_file import SavedModel, read_model, write_model
 from rectifit.routing import runs_in_passes
 from rectifit.tables import (
     STANDARD_STREAM,
-    check_extension,
+    TextFormat,
+    find_gaps,
     make_table,
-    read_frame,
+    read_table,
+    refuse_faults,
     without_missing,
     write_frame,
 )
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["fit", "predict"]
 
@@ -42,6 +49,7 @@ def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[
 @click.command()
 @click.argument("data", type=click.Path(allow_dash=True), nargs=-1, required=True)
 @options.columns()
+@options.text_format
 @click.option(
     "--method",
     default="auto",
@@ -78,6 +86,7 @@ def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[
 @options.JSON
 def fit(
     data: tuple[str, ...],
+    form: TextFormat,
     target: str,
     weights: str | None,
     method: str,
@@ -147,9 +156,10 @@ def fit(
     if in_passes and used is not None:
         raise click.UsageError(f"{used} needs all rows at once; it cannot be used with several files.")
     if in_passes:
-        table = open_files(data, target, columns["features"], weights)
+        table = open_files(data, form, target, columns["features"], weights)
     else:
-        table = make_table(read_frame(data[0]), target, weights=weights, **columns)
+        read = read_table(data[0], form)
+        table = make_table(read.frame, target, weights=weights, faults=read.faults, **columns)
     if target_gap is not None and "exact" not in method.split("+"):
         # Only a proof can reach a gap.
         method = f"{method}+exact"
@@ -198,31 +208,49 @@ def fit(
 @click.command()
 @click.argument("model", type=click.Path(), metavar="MODEL.json")
 @options.DATA
-@click.option(
-    "--out",
-    default=STANDARD_STREAM,
-    show_default=False,
-    metavar="FILE",
-    help="CSV, TSV, Parquet or NDJSON by its extension. Default: CSV on standard output.",
+@options.out(
+    "CSV, TSV, Parquet or NDJSON by its extension. Default: CSV on standard output.", STANDARD_STREAM
 )
-@options.MISSING
-def predict(model: str, data: str, out: str, missing: str) -> None:
+@options.missing("keep", "drop", "error")
+@options.text_format
+def predict(model: str, data: str, form: TextFormat, out: str, missing: str) -> None:
     """Predict the outcome for the rows of DATA with a saved fit.
 
-    DATA must have the columns of the fit's features. The output is DATA with one more column, 'prediction'.
+    DATA must have the columns of the fit's features. The output is DATA with one more column, 'prediction',
+    which is empty where a feature is missing.
 
     \b
     Examples:
       rectifit fit rain.csv --target mm --save rain.json
       rectifit predict rain.json tomorrow.csv --out forecast.csv
     """
-    if out != STANDARD_STREAM:
-        check_extension(out)
     known = read_model(model)
-    frame, notes = without_missing(read_frame(data), known.encoding.columns, missing)
-    if PREDICTION in frame.columns:
+    read = read_table(data, form)
+    if PREDICTION in read.frame.columns:
         raise ValueError(f"{data!r} has a column {PREDICTION!r} already; rename or remove it")
+    refuse_faults(known.encoding.numbers, read.faults)
+    frame, notes = predict_rows(known, read.frame, missing)
+    write_frame(frame, out)
+    print_notes(notes)
+
+
+def predict_rows(
+    model: SavedModel, frame: pl.DataFrame, missing: str
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The rows with their predictions, and notes on rows with missing values."""
     import polars as pl
 
-    write_frame(frame.with_columns(pl.Series(PREDICTION, known.predict(frame))), out)
-    print_notes(notes)
+    notes: tuple[str, ...] = ()
+    if missing != "keep":
+        frame, notes = without_missing(frame, model.encoding.columns, missing)
+    gaps = find_gaps(frame, model.encoding.columns)
+    if gaps.counts:
+        notes = (
+            f"{gaps.n_incomplete:,} of {write_count(frame.height, 'row')} have no prediction, because values "
+            f"are missing in {gaps.columns}",
+        )
+    positions = gaps.is_complete.arg_true().to_numpy()
+    predicted = np.full(frame.height, np.nan)
+    if positions.size:
+        predicted[positions] = model.predict(frame[positions])
+    return frame.with_columns(pl.Series(PREDICTION, predicted, nan_to_null=True)), notes

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial, reduce
+from functools import partial, reduce, wraps
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 from click.shell_completion import CompletionItem
 
 from rectifit._typing import Matrix
-from rectifit.tables import STANDARD_STREAM, read_frame
+from rectifit.tables import STANDARD_STREAM, TextFormat, check_extension, read_frame
 
 __all__ = [
     "DATA",
@@ -23,24 +24,33 @@ __all__ = [
     "FLOOR",
     "JOBS",
     "JSON",
-    "MISSING",
     "collect_warnings",
     "columns",
     "constraints",
+    "missing",
+    "out",
     "read_bounds",
     "report",
     "save",
     "target_gap",
+    "text_format",
     "time_limit",
 ]
 
 ESTIMATE = "estimate"
+LIST = "A,B"
+PAGES = (".html", ".htm")
+# Names of separators that are awkward to type.
+SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " "}
+# The earlier name of "error", which still works.
+REFUSE = "refuse"
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _complete_columns(context: click.Context, _: click.Parameter, typed: str) -> list[CompletionItem]:
+def _complete_columns(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """Names of the columns of DATA; in lists, of the last name."""
-    *before, last = typed.split(",")
+    is_list = parameter.metavar == LIST
+    *before, last = typed.split(",") if is_list else [typed]
     # Before an option without a value, click has not assigned DATA yet.
     data = context.params.get("data") or next(iter(context.args), STANDARD_STREAM)
     data = data if isinstance(data, str) else data[0]
@@ -50,22 +60,47 @@ def _complete_columns(context: click.Context, _: click.Parameter, typed: str) ->
         columns = read_frame(data, n_rows=1).columns
     except ValueError:
         return []
-    return [CompletionItem(",".join([*before, name])) for name in columns if name.startswith(last)]
+    names = map(_quote, columns) if is_list else columns
+    return [CompletionItem(",".join([*before, name])) for name in names if name.startswith(last)]
 
 
-def _split(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    return None if value is None else tuple(name.strip() for name in value.split(",") if name.strip())
+def _quote(name: str) -> str:
+    """A name as it must be written in a list."""
+    quoted = name.replace('"', '""')
+    return f'"{quoted}"' if quoted != name or "," in name else name
+
+
+def _split(_: click.Context, parameter: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    """Names between commas; those with commas are in quotation marks, as in CSV."""
+    if value is None:
+        return None
+    if value.count('"') % 2:
+        raise click.BadParameter(f"a quotation mark is not closed in {value!r}", param=parameter)
+    row = next(csv.reader([value], skipinitialspace=True), [])
+    return tuple(name.strip() for name in row if name.strip())
 
 
 def _check_folder(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Check before the work that the folder of an output file exists."""
-    if value is not None and not Path(value).parent.is_dir():
-        raise click.BadParameter(f"there is no folder {str(Path(value).parent)!r}", param=parameter)
+    if value not in (None, STANDARD_STREAM) and not Path(str(value)).parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(Path(str(value)).parent)!r}", param=parameter)
     return value
 
 
-def _check_report(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Check before the fit that the libraries of a report are installed."""
+def _check_table(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Check before the work that a table can be written to this file."""
+    if value not in (None, STANDARD_STREAM):
+        check_extension(str(value), to_write=True)
+    return _check_folder(context, parameter, value)
+
+
+def _check_report(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Check before the fit that a page can be written to this file, and that its libraries are installed."""
+    if value is not None and Path(value).suffix.lower() not in PAGES:
+        raise click.BadParameter(
+            f"{value!r} is not the name of an HTML file; it must end in .html", param=parameter
+        )
+    _check_folder(context, parameter, value)
     for name in ("jinja2", "matplotlib"):
         if value is not None and find_spec(name) is None:
             raise click.UsageError(f"--report needs {name}; install it with: pip install 'rectifit[cli]'")
@@ -93,14 +128,8 @@ FLOOR = click.option(
     help="Fit max(F, X beta + intercept); 'estimate' also fits F. Default: 0.",
 )
 JOBS = click.option("--jobs", type=int, metavar="J", help="Threads; -1 means all processors.")
-MISSING = click.option(
-    "--missing",
-    type=click.Choice(["refuse", "drop"]),
-    default="refuse",
-    help="What to do with rows that have missing values.",
-)
 _column = partial(click.option, metavar="COL", shell_complete=_complete_columns)
-_columns = partial(click.option, metavar="A,B", callback=_split, shell_complete=_complete_columns)
+_columns = partial(click.option, metavar=LIST, callback=_split, shell_complete=_complete_columns)
 
 
 def report(default: str | None) -> Decorator:
@@ -124,6 +153,72 @@ def save(what: str) -> Decorator:
     return option
 
 
+def out(what: str, default: str | None = None) -> Decorator:
+    """--out for a table, required unless there is a default."""
+    option: Decorator = click.option(
+        "--out",
+        required=default is None,
+        default=default,
+        show_default=False,
+        callback=_check_table,
+        metavar="FILE",
+        help=what,
+    )
+    return option
+
+
+def missing(*kinds: str) -> Decorator:
+    """--missing; the first of the kinds is the default."""
+    option: Decorator = click.option(
+        "--missing",
+        type=click.Choice([*kinds, REFUSE]),
+        default=kinds[0],
+        callback=lambda _, __, value: "error" if value == REFUSE else value,
+        metavar=f"[{'|'.join(kinds)}]",
+        help="What to do with rows that have missing values.",
+    )
+    return option
+
+
+def text_format(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--separator, --decimal and --encoding, which the command takes as one argument."""
+
+    @wraps(command)
+    def with_format(*, separator: str | None, decimal: str | None, encoding: str | None, **rest: Any) -> Any:
+        return command(form=TextFormat(separator, decimal, encoding), **rest)
+
+    given: list[Decorator] = [
+        click.option(
+            "--separator",
+            callback=_read_separator,
+            metavar="C",
+            help="Separator of columns in a text file: one character, or 'tab'. Default: detected.",
+        ),
+        click.option(
+            "--decimal",
+            type=click.Choice([".", ","]),
+            help="Decimal mark in a text file. Default: detected.",
+        ),
+        click.option(
+            "--encoding", metavar="E", help="Encoding of a text file, such as cp1252. Default: UTF-8."
+        ),
+    ]
+    wrapped: Callable[..., Any] = with_format
+    for option in reversed(given):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def _read_separator(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    separator = value if value is None else SEPARATORS.get(value, value)
+    if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0'):
+        raise click.BadParameter(
+            f"{value!r} is not a separator; it must be one ASCII character, 'tab' or 'space'.",
+            param=parameter,
+        )
+    return separator
+
+
 def time_limit(default: float | None, what: str) -> Decorator:
     """--time-limit, with a default or without, and its help."""
     limit = click.FloatRange(min=0.0, min_open=True)
@@ -141,14 +236,14 @@ def target_gap(default: float | None, what: str) -> Decorator:
 
 def columns(*, is_target_required: bool = True, with_weights: bool = True) -> Decorator:
     """--target, --features, --one-hot, --missing and, optionally, --weights."""
-    options = [
+    options: list[Decorator] = [
         _column("--target", required=is_target_required, help="Column of the outcome."),
         _columns("--features", help="Columns of the features. Default: all other numeric columns."),
         _columns(
             "--one-hot",
             help="Columns to encode as categories, without their first level; 'all' means every text column.",
         ),
-        MISSING,
+        missing("error", "drop"),
     ]
     if with_weights:
         options.append(_column("--weights", help="Column of non-negative sample weights."))

@@ -19,6 +19,7 @@ from rectifit.formatting import write_count, write_duration, write_number, write
 from rectifit.inference import Summary
 from rectifit.inference.tables import describe_covariance
 from rectifit.solution import Certificate, Solution
+from rectifit.tables import WARNING
 
 __all__ = ["make_console", "print_certificate", "print_fit", "print_json", "print_notes", "write_report"]
 
@@ -42,9 +43,9 @@ def print_json(record: Mapping[str, Any]) -> None:
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Notes on standard error, one per line."""
+    """Notes and warnings on standard error, one per line."""
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        click.echo(note if note.startswith(WARNING) else f"note: {note}", err=True)
 
 
 def print_fit(solution: Solution, summary: Summary, target: str) -> None:

@@ -9,7 +9,7 @@ import click
 
 from rectifit.data import open_parquet
 from rectifit.routing import FILE_BYTES
-from rectifit.tables import DataTable, choose_numbers, read_frame
+from rectifit.tables import DataTable, TextFormat, choose_numbers, read_table
 
 __all__ = ["is_large_file", "open_files"]
 
@@ -23,13 +23,19 @@ def is_large_file(path: str) -> bool:
 
 
 def open_files(
-    paths: Sequence[str], target: str, features: Sequence[str] | None, weights: str | None
+    paths: Sequence[str],
+    form: TextFormat,
+    target: str,
+    features: Sequence[str] | None,
+    weights: str | None,
 ) -> DataTable:
     """The rows of all files, with columns chosen from the first file that has rows."""
     wrong = next((path for path in paths if not path.endswith(".parquet")), None)
     if wrong is not None:
         raise click.UsageError(f"{wrong!r} is not a Parquet file; several files must all be Parquet files.")
-    heads = (read_frame(path, N_HEAD_ROWS, may_be_empty=path != paths[-1]) for path in paths)
+    heads = (
+        read_table(path, form, n_rows=N_HEAD_ROWS, may_be_empty=path != paths[-1]).frame for path in paths
+    )
     head = next(frame for frame in heads if frame.height > 0)
     encoding, notes = choose_numbers(head, target, features, weights)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rectifit.experiments.grid import COMPARED_METHODS, LABELS, Size
 from rectifit.experiments.statistics import Statistics
 from rectifit.experiments.summaries import Spread
 from rectifit.plotting import AMBER, BLUE, GREEN, GREY, PURPLE, SKY, VERMILION, style
+from rectifit.writing import write_file
 
 __all__ = [
     "COLOURS",
@@ -139,7 +141,9 @@ def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
     with style():
         for suffix, metadata in FORMATS.items():
             paths.append(folder / f"{name}.{suffix}")
-            figure.savefig(paths[-1], dpi=130, metadata=metadata)
+            drawn = io.BytesIO()
+            figure.savefig(drawn, format=suffix, dpi=130, metadata=metadata)
+            write_file(paths[-1], drawn.getvalue())
     return paths
 
 

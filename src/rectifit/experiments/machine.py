@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rectifit.parallel import limit_threads
+from rectifit.writing import write_file
 
 __all__ = ["describe_machine", "register_machine", "yardstick"]
 
@@ -64,10 +65,7 @@ def register_machine(path: Path) -> int:
         if {**machine, "lstsq_ms": 0} == {**here, "lstsq_ms": 0}:
             return number
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A complete temporary file is moved into place, so that the file is never half written.
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps([*known, here], indent=1) + "\n")
-    temporary.replace(path)
+    write_file(path, json.dumps([*known, here], indent=1) + "\n")
     return len(known)
 
 

@@ -16,6 +16,7 @@ from rectifit.experiments.subset_sum import subset_sum_rows
 from rectifit.experiments.tables import make_tables
 from rectifit.experiments.theory_sections import theory_sections
 from rectifit.parallel import limit_threads
+from rectifit.writing import write_file
 
 __all__ = ["reproduce"]
 
@@ -46,7 +47,7 @@ def reproduce(
         for table in make_tables(statistics):
             forms = {"txt": table.to_text(), "csv": table.to_csv(), "tex": table.to_latex()}
             for suffix, text in forms.items():
-                (folder / "tables" / f"{table.key}.{suffix}").write_text(text, encoding="utf-8")
+                write_file(folder / "tables" / f"{table.key}.{suffix}", text)
         written.append(folder / "tables")
     drawn = draw_figures(statistics) if figures or report else {}
     if figures:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +17,16 @@ from rectifit.tables.encoding import (
     is_text,
     read_numbers,
 )
+from rectifit.tables.missing import without_missing
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["DataTable", "choose_numbers", "make_table", "without_missing"]
+__all__ = ["DataTable", "choose_numbers", "make_table", "refuse_faults"]
 
 NO_FEATURES = "no features are left; at least one numeric column besides the target is needed"
+# Columns that had no name, and the index of a pandas data frame.
+UNNAMED = re.compile(r"|Unnamed: \d+(\.\d+)*|__index_level_\d+__")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +57,9 @@ def make_table(
     features: Sequence[str] | None = None,
     weights: str | None = None,
     one_hot: Sequence[str] | None = None,
-    missing: str = "refuse",
+    missing: str = "error",
     encoding: Encoding | None = None,
+    faults: Mapping[str, str] | None = None,
 ) -> DataTable:
     """Choose and check the columns of a fit.
 
@@ -69,10 +74,12 @@ def make_table(
         A column of non-negative weights.
     one_hot : sequence of str, optional
         Columns to encode as categories, in addition to the features; ("all",) means every text column.
-    missing : {"refuse", "drop"}
+    missing : {"error", "drop"}
         What to do with rows that have missing values in a column that is used.
     encoding : Encoding, optional
         The encoding of an earlier fit, instead of features and one_hot.
+    faults : mapping of str to str, optional
+        What is wrong with columns that should be numbers, as in `FileTable`; an error if one is used.
 
     Returns
     -------
@@ -87,11 +94,13 @@ def make_table(
     (('wind', 'sky=grey'), [[3.0, 0.0], [7.0, 1.0], [5.0, 1.0]])
     """
     reserved = _reserve(frame, target, weights)
+    refuse_faults(reserved, faults)
     if encoding is None:
-        columns, categories, notes = _choose(frame, reserved, features, one_hot or ())
+        columns, categories, notes = _choose(frame, reserved, features, one_hot or (), faults)
     else:
         columns, categories, notes = list(encoding.columns), list(encoding.levels), []
-    frame, dropped = without_missing(frame, _unique([*reserved, *columns]), missing)
+        refuse_faults(encoding.numbers, faults)
+    frame, dropped = without_missing(frame, _unique([*reserved, *columns]), missing, target)
     if encoding is None:
         encoding = Encoding(tuple(columns), {c: find_levels(frame[c]) for c in columns if c in categories})
         notes += [
@@ -139,11 +148,19 @@ def _reserve(frame: pl.DataFrame, target: str, weights: str | None) -> list[str]
     return [find_column(frame, column).name for column in reserved]
 
 
+def refuse_faults(columns: Iterable[str], faults: Mapping[str, str] | None, remedy: str = "") -> None:
+    """ValueError, with the remedy, if something is wrong with one of the columns."""
+    found = next((faults[column] for column in columns if faults and column in faults), None)
+    if found is not None:
+        raise ValueError(f"{found}{remedy}")
+
+
 def _choose(
     frame: pl.DataFrame,
     reserved: Sequence[str],
     features: Sequence[str] | None,
     one_hot: Sequence[str] | None,
+    faults: Mapping[str, str] | None = None,
 ) -> tuple[list[str], list[str], list[str]]:
     """Columns of the features, those that are categories, and notes on the columns left out.
 
@@ -151,52 +168,38 @@ def _choose(
     """
     rest = [column for column in frame.columns if column not in reserved]
     text = [column for column in rest if is_text(frame[column])]
-    wanted = text if list(one_hot or ()) == ["all"] else one_hot or ()
+    is_every_text = list(one_hot or ()) == ["all"]
+    wanted = text if is_every_text else one_hot or ()
     categories = [find_column(frame, column).name for column in wanted]
     for column in [*(features or ()), *categories]:
         if column in reserved:
             raise ValueError(f"column {column!r} is the target or the weights and cannot also be a feature")
+    numbers = [column for column in (rest if features is None else features) if column not in categories]
+    remedy = "; or leave the column out with --features, or encode it with --one-hot"
+    # Not every text column: a mistake would make a category of each number.
+    refuse_faults([*numbers, *(text if is_every_text else ())], faults, remedy)
     if features is not None:
         for column in features:
             find_column(frame, column)
         return _unique([*features, *categories]), categories, []
-    columns = [c for c in rest if c in categories or is_numeric(frame[c])]
-    notes = []
-    for column in (c for c in rest if c not in columns):
-        if frame[column].null_count() == frame.height:
-            notes.append(f"column {column!r} is empty and left out")
-        else:
-            hint = "; --one-hot would encode it" if column in text and one_hot is not None else ""
-            example = find_example(frame[column])
-            notes.append(f"column {column!r} is left out because of entries such as {example}{hint}")
+    reasons = {column: _reason_to_leave_out(frame[column], one_hot is not None) for column in numbers}
+    columns = [column for column in rest if reasons.get(column) is None]
+    notes = [f"column {column!r} {reason}" for column, reason in reasons.items() if reason is not None]
     return columns, categories, notes
 
 
-def without_missing(
-    frame: pl.DataFrame, columns: Iterable[str], missing: str
-) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Rows with a value in each of the columns, and a note on how many were dropped.
-
-    With missing="refuse", ValueError if a value is missing.
-    """
-    import polars as pl
-
-    used = frame.select(find_column(frame, column) for column in columns).fill_nan(None)
-    counts = {name: count for name, count in used.null_count().row(0, named=True).items() if count}
-    if not counts:
-        return frame, ()
-    if missing != "drop":
-        found = ", ".join(f"{name!r} ({count:,})" for name, count in counts.items())
-        raise ValueError(
-            f"values are missing in {found}; fill them in, or drop these rows with --missing drop"
-        )
-    kept = frame.filter(used.select(pl.all_horizontal(pl.all().is_not_null())).to_series())
-    if kept.height == 0:
-        raise ValueError(
-            f"all {frame.height:,} rows have missing values; at least one complete row is needed"
-        )
-    n_dropped = frame.height - kept.height
-    return kept, (f"{n_dropped:,} of {frame.height:,} rows have missing values and are dropped",)
+def _reason_to_leave_out(series: pl.Series, may_encode: bool) -> str | None:
+    """Why a column that is not a category is no feature, unless it is named; None if it is one."""
+    if series.null_count() == len(series):
+        return "is empty and left out"
+    if UNNAMED.fullmatch(series.name):
+        if series.dtype.is_integer() and series.null_count() == 0 and series.n_unique() == len(series):
+            return "has no name and numbers the rows; it is left out"
+        return "has no name and is left out; name it in the file to use it"
+    if is_numeric(series):
+        return None
+    hint = "; --one-hot would encode it" if is_text(series) and may_encode else ""
+    return f"is left out because of entries such as {find_example(series)}{hint}"
 
 
 def _unique(names: Iterable[str]) -> list[str]:

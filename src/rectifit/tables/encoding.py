@@ -44,6 +44,11 @@ class Encoding:
             names += [column] if levels is None else [f"{column}={level}" for level in levels[1:]]
         return tuple(names)
 
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns that are read as numbers."""
+        return tuple(column for column in self.columns if column not in self.levels)
+
     def encode(self, frame: pl.DataFrame) -> Matrix:
         """The rows of the frame as numbers, one column per name."""
         parts = []
@@ -86,8 +91,13 @@ def read_numbers(series: pl.Series, allowed: str = "numeric") -> Vector:
 
 def find_example(series: pl.Series) -> str:
     """The first entry that is not a number, for an error or a note."""
-    entries = [value for value in series.to_list() if value is not None]
-    return repr(next((value for value in entries if not _reads_as_number(value)), *entries[:1]))
+    import polars as pl
+
+    filled = series.drop_nulls()
+    if series.dtype != pl.String:
+        return next(map(str, filled), "none")
+    others = filled.filter(filled.cast(pl.Float64, strict=False).is_null())
+    return repr(next(iter(others), *filled[:1]))
 
 
 def find_levels(series: pl.Series) -> tuple[str, ...]:
@@ -124,14 +134,6 @@ def _labels(series: pl.Series) -> list[str]:
         return [str(int(value)) if value.is_integer() else str(value) for value in series]
     labels: list[str] = series.cast(pl.String).to_list()
     return labels
-
-
-def _reads_as_number(value: object) -> bool:
-    try:
-        float(str(value))
-    except ValueError:
-        return False
-    return True
 
 
 def is_numeric(series: pl.Series) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rectifit.display import Table
 from rectifit.plotting import style
+from rectifit.writing import write_file
 
 __all__ = ["Figure", "Page", "Section"]
 
@@ -77,8 +78,5 @@ class Page:
         return str(environment.get_template("page.html.j2").render(page=self))
 
     def write(self, path: Path) -> None:
-        """Write to a temporary file and rename it, so that no reader sees half a page."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_suffix(path.suffix + ".tmp")
-        beside.write_text(self.render(), encoding="utf-8")
-        beside.replace(path)
+        """Write the page into a folder that exists."""
+        write_file(path, self.render())

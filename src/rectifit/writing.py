@@ -1,0 +1,48 @@
+"""Files that are written completely or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+__all__ = ["write_file"]
+
+
+def write_file(path: str | Path, content: str | bytes) -> None:
+    """Write text, in UTF-8, or bytes.
+
+    They are written to a temporary file in the same folder, which then takes the place of `path`. If anything
+    fails, the temporary file is removed, and a file that was there before stays as it was. OSError names
+    `path`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_file(Path(folder) / "note.txt", "0.5 < 1")
+    ...     (Path(folder) / "note.txt").read_text()
+    '0.5 < 1'
+    """
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        # A link stays a link.
+        target = Path(path).resolve()
+        if target.exists() and not target.is_file():
+            # A device or a pipe cannot be replaced; a folder is an error.
+            target.write_bytes(data)
+        else:
+            _replace(target, data)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def _replace(target: Path, data: bytes) -> None:
+    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_bytes(data)
+        if target.exists():
+            shutil.copymode(target, beside)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
