@@ -125,7 +125,7 @@ def fit(
       rectifit fit rain.csv --target mm --covariance HC1 --report rain.html
       rectifit fit heating.csv --target kwh --floor estimate
       rectifit fit heating.csv --target kwh --positive degrees,wind --bounds 'area=0:2'
-      zcat rain.csv.gz | rectifit fit - --target mm --missing drop --json
+      rectifit fit rain.csv.gz --target mm --missing drop --json
       rectifit fit data/*.parquet --target y --method sorting+iterative
 
     \b
@@ -209,7 +209,7 @@ def fit(
 @click.argument("model", type=click.Path(), metavar="MODEL.json")
 @options.DATA
 @options.out(
-    "CSV, TSV, Parquet or NDJSON by its extension. Default: CSV on standard output.", STANDARD_STREAM
+    "CSV, TSV, Parquet or NDJSON by the extension. Default: CSV on standard output.", STANDARD_STREAM
 )
 @options.missing("keep", "drop", "error")
 @options.text_format

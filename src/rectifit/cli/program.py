@@ -62,7 +62,8 @@ def program(context: click.Context) -> None:
       rectifit certify data.csv --target y             a proof that no fit is much better
       rectifit compare data.csv --target y             all methods and ordinary alternatives
 
-    DATA is a CSV, TSV, Parquet or NDJSON file, recognised by its extension, or - for CSV on standard input.
+    DATA is a CSV, TSV, TXT, NDJSON, JSONL, Parquet or Excel file, recognised by its extension, or - for CSV
+    on standard input. Text may be compressed (.gz, .zst).
 
     Exit status: 0 done, 1 the job failed, 2 bad usage or bad data. Ctrl-C ends a search early and keeps
     the best fit so far, with its certificate.

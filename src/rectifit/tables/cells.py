@@ -24,6 +24,9 @@ OTHER_THOUSANDS = "|".join(
 PERCENT = r"[+-]?[\d.,]*\d[\d.,]*\s*%"
 CURRENCY = r"[+-]?[$€£¥]\s*[+-]?[\d.,]*\d[\d.,]*|[+-]?[\d.,]*\d[\d.,]*\s*[$€£¥]"
 NOTATIONS = "|".join((COMMA, POINT, THOUSANDS, OTHER_THOUSANDS, PERCENT, CURRENCY))
+COMMA_HINT = "read decimal commas with --decimal ','"
+POINT_HINT = "read decimal points with --decimal '.'"
+THOUSANDS_HINT = "remove the thousands separators"
 # Other entries are mistakes among numbers if they are at most this share, or this many different ones.
 MAX_BAD_SHARE = 0.2
 MAX_BAD_KINDS = 5
@@ -44,14 +47,14 @@ class BadCells:
             return "write percentages without the percent sign"
         if re.fullmatch(CURRENCY, self.cell):
             return "remove the currency signs"
-        if re.fullmatch(POINT, self.cell):
-            return "with --decimal , all decimals are written with commas"
-        thousands, comma = "remove the thousands separators", "read decimal commas with --decimal ,"
-        if re.fullmatch(COMMA, self.cell):
-            return f"{thousands}, or {comma}" if re.fullmatch(THOUSANDS, self.cell) else comma
-        if re.fullmatch(OTHER_THOUSANDS, self.cell):
-            return f"{thousands}, and {comma}" if "," in self.cell else thousands
-        return thousands if re.fullmatch(THOUSANDS, self.cell) else None
+        # An entry with a point is a number unless decimals have commas, and the other way round.
+        mark = POINT_HINT if re.fullmatch(POINT, self.cell) else COMMA_HINT
+        if re.fullmatch(f"{THOUSANDS}|{OTHER_THOUSANDS}", self.cell):
+            if re.fullmatch(f"{COMMA}|{POINT}", self.cell):
+                return f"{THOUSANDS_HINT}, or {mark}"
+            is_other = re.fullmatch(OTHER_THOUSANDS, self.cell) and "," in self.cell
+            return f"{THOUSANDS_HINT}, and {COMMA_HINT}" if is_other else THOUSANDS_HINT
+        return mark if re.fullmatch(f"{COMMA}|{POINT}", self.cell) else None
 
 
 def read_cells(text: pl.Series, decimal: str = ".") -> pl.Series:
