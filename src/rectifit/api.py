@@ -2,62 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from rectifit import routing
 from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
-from rectifit.checks import check_count, check_floor, check_number, check_start
-from rectifit.clock import Clock
+from rectifit.certifying import inherited_problem, inherited_weights, prove
+from rectifit.checks import check_count, check_number, check_start
 from rectifit.constraints import read_constraints
-from rectifit.data.kinds import names_of
+from rectifit.data.kinds import name_of, names_of
 from rectifit.data.problem import Problem
-from rectifit.fit import Certificate, Fit, Stop
-from rectifit.methods.estimate_floor import solve_with_estimate
-from rectifit.methods.exact import Exact
-from rectifit.methods.search import Search, Stage
+from rectifit.fit import Certificate, Fit
 from rectifit.methods.stages import make_stages, split_method
-from rectifit.parallel import count_threads, limit_threads
-from rectifit.progress import Progress
+from rectifit.running import RunOptions, checked_floor, run_stages, warn_if_dead
 from rectifit.solution import Solution
-from rectifit.surrogate.engine import Coefficients, Engine
-from rectifit.surrogate.pass_engine import PassEngine
-from rectifit.surrogate.rows_engine import RowsEngine
-from rectifit.tolerances import AGREEMENT_TOL
 
 __all__ = ["certify", "solve"]
 
 # The default means at most so many splits; any other number must not exceed the number of samples.
 DEFAULT_SPLITS = 10
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """What all methods share, checked."""
-
-    time_limit: float | None = None
-    target_gap: float | None = None
-    random_state: Any = None
-    n_jobs: int | None = None
-    verbose: int = 0
-
-    @classmethod
-    def checked(
-        cls, time_limit: Any, target_gap: Any, random_state: Any, n_jobs: Any, verbose: Any
-    ) -> RunOptions:
-        """Check everything but the seed, which the search checks."""
-        return cls(
-            None if time_limit is None else check_number(time_limit, "time_limit", above=0.0),
-            None if target_gap is None else check_number(target_gap, "target_gap"),
-            random_state,
-            None if n_jobs is None else count_threads(n_jobs),
-            check_count(int(verbose) if isinstance(verbose, bool) else verbose, "verbose", 0),
-        )
 
 
 def solve(
@@ -169,9 +133,10 @@ def solve(
     (True, 'optimal')
     """
     data = routing.open_data(X, y, sample_weight)
+    columns = names_of(X)
     known = read_constraints(
         data.n_features,
-        names_of(X),
+        columns,
         bounds=bounds,
         positive=positive,
         monotonic_cst=monotonic_cst,
@@ -191,17 +156,17 @@ def solve(
         "shrink": check_number(shrink, "shrink", above=0.0, below=1.0),
         "batch": None if batch is None else check_count(batch, "batch", most=problem.n_samples),
     }
-    fit = _run(
+    fit = run_stages(
         problem,
         method,
         make_stages(names, options),
         start,
-        _check_floor(floor, problem),
+        checked_floor(floor, problem),
         RunOptions.checked(time_limit, target_gap, random_state, n_jobs, verbose),
         routing.accelerator_of(X),
     )
-    _warn_if_dead(fit)
-    return Solution.of(fit)
+    warn_if_dead(fit)
+    return Solution.of(fit, columns, name_of(y))
 
 
 def certify(
@@ -210,8 +175,8 @@ def certify(
     solution_or_beta: Any = None,
     *,
     sample_weight: Any = None,
-    fit_intercept: bool = True,
-    alpha: float = 0.0,
+    fit_intercept: bool | None = None,
+    alpha: float | None = None,
     bounds: Any = None,
     positive: bool = False,
     monotonic_cst: Any = None,
@@ -226,14 +191,20 @@ def certify(
 ) -> Certificate:
     """Prove how good a fit is.
 
+    A fit in question that is a solution or a fitted estimator knows its model: intercept, ridge, weights,
+    constraints and floor are taken from it, and an argument that contradicts it is an error. See also
+    `Solution.certify`, which needs no data either.
+
     Parameters
     ----------
-    X, y, sample_weight, fit_intercept, alpha : the data, as for `solve`
-    bounds, positive, monotonic_cst, constraints : what is known about coefficients, as for `solve`
-    solution_or_beta : solution, pair (beta, intercept) or coefficients, optional
-        The fit in question; without it, the one of `solve`.
+    X, y : the data, as for `solve`
+    solution_or_beta : solution, estimator, pair (beta, intercept) or coefficients, optional
+        The fit in question; without it, the best one is searched for.
+    sample_weight, fit_intercept, alpha, bounds, positive, monotonic_cst, constraints
+        As for `solve`. Default: those of the fit in question, else those of `solve`.
     floor : float, optional
-        Of the model max(floor, X beta + intercept). Default: that of the fit in question, else 0.
+        Of the model max(floor, X beta + intercept). Default: that of the fit in question, else 0. Where that
+        fit has estimated its floor, another floor may be given.
     time_limit : float, default=10
         Seconds, or None for no limit.
     target_gap : float, default=1e-4
@@ -262,144 +233,39 @@ def certify(
     >>> certificate.status, certificate.gap <= 1e-4, certificate.box
     ('optimal', True, None)
     """
-    data = routing.open_data(X, y, sample_weight)
+    fit = getattr(solution_or_beta, "solution_", solution_or_beta)
+    columns: Sequence[str] | None = names_of(X)
+    given = fit if isinstance(fit, Fit) else None
+    weights = inherited_weights(given, y, sample_weight)
+    data = routing.open_data(X, y, weights)
     known = read_constraints(
         data.n_features,
-        names_of(X),
+        columns,
         bounds=bounds,
         positive=positive,
         monotonic_cst=monotonic_cst,
         constraints=constraints,
     )
-    problem = Problem(data, fit_intercept, alpha, known)
-    problem.loaded("a proof is asked for")
-    fit = getattr(solution_or_beta, "solution_", solution_or_beta)
-    given = fit if isinstance(fit, Fit) and floor is None else None
-    wanted = (given.floor if given else 0.0) if floor is None else floor
-    known_floor = _check_floor(wanted, problem)
-    if known_floor is None:
-        raise ValueError("floor is 'estimate'; a proof is about one floor and needs a number")
-    if solution_or_beta is not None:
-        violation = problem.violation(check_start(solution_or_beta, problem)[0])
-        if violation is not None:
-            raise ValueError(f"solution_or_beta does not satisfy the constraints: {violation}")
-    stage = Exact(
-        None if box is None else check_number(box, "box", above=0.0),
-        int(check_number(memory_limit, "memory_limit", above=0.0)),
+    problem = inherited_problem(data, given, fit_intercept, alpha, known)
+    at = None if solution_or_beta is None else check_start(solution_or_beta, problem)
+    found = prove(
+        problem,
+        given,
+        at,
+        floor=floor,
+        time_limit=time_limit,
+        target_gap=target_gap,
+        box=box,
+        memory_limit=memory_limit,
+        n_jobs=n_jobs,
+        verbose=verbose,
     )
-    options = RunOptions.checked(time_limit, target_gap, None, n_jobs, verbose)
-    found = _run(problem, "exact", [("exact", stage)], solution_or_beta, known_floor, options)
-    if given is not None and given.floor_is_estimated:
-        found = replace(found, certificate=replace(found.certificate, floor=known_floor))
-    _warn_if_dead(found)
-    ended_by = {Stop.TIME_LIMIT: "time_limit", Stop.INTERRUPTED: "interrupted"}.get(found.stopped)
-    if found.certificate.status == "bound_only" and ended_by is not None:
-        # It ended before the search for a proof began.
-        found = replace(found, certificate=replace(found.certificate, status=ended_by))
-    asked_about = None
-    if solution_or_beta is not None:
-        beta, intercept = check_start(solution_or_beta, problem)
-        asked_about = problem.shifted(known_floor).objective(beta, intercept - known_floor)
-        # Better by no more than rounding is the same fit.
-        if not asked_about > found.objective * (1.0 + AGREEMENT_TOL):
-            asked_about = None
-    return replace(found.certificate, solution=Solution.of(found), given_objective=asked_about)
-
-
-def _run(
-    problem: Problem,
-    method: str,
-    stages: list[tuple[str, Stage]],
-    start: Any,
-    floor: float | None,
-    options: RunOptions,
-    device: Any = None,
-) -> Fit:
-    """Run the stages; without a floor, estimate it."""
-    at = None if start is None else check_start(start, problem)
-    if at is not None:
-        at = problem.allowed(at[0]), at[1]
-    names = [name for name, _ in stages]
-
-    with Progress(options.verbose) as progress:
-
-        def run(floor: float, start: Coefficients | None, seconds: float | None) -> Fit:
-            clock, shifted = Clock(seconds), problem.shifted(floor)
-            engine = _make_engine(shifted, names, options, progress, device)
-            for name, stage in stages:
-                if getattr(stage, "needs_rows", False):
-                    engine.require_rows(name)
-            search = Search(
-                engine,
-                clock,
-                target_gap=options.target_gap,
-                random_state=options.random_state,
-                n_threads=options.n_jobs or 1,
-                progress=progress,
-            )
-            if start is not None:
-                search.best = _evaluate_start(engine, start[0], start[1] - floor)
-            with _blas_for(problem):
-                stopped = search.run(stages)
-                fit = search.finish(method, stopped)
-            return fit.at_floor(problem, floor)
-
-        if floor is not None:
-            return run(floor, at, options.time_limit)
-        return solve_with_estimate(problem, run, at, options.time_limit)
-
-
-def _make_engine(
-    problem: Problem, stages: list[str], options: RunOptions, progress: Progress, device: Any
-) -> Engine:
-    if not routing.reads_in_passes(problem, stages):
-        return RowsEngine(problem, device)
-    show: Callable[[int], None] = lambda n: progress.update("passes over the data", n, None)  # noqa: E731
-    return PassEngine(problem, options.n_jobs, show)
-
-
-def _blas_for(problem: Problem) -> AbstractContextManager[Any]:
-    """One BLAS thread for large data, where several would only wait in many short products."""
-    if routing.is_small(problem.n_samples, problem.n_features):
-        return nullcontext()
-    return limit_threads("blas")
-
-
-def _evaluate_start(engine: Engine, beta: Any, intercept: float) -> Any:
-    with np.errstate(over="ignore", invalid="ignore"):
-        (point,) = engine.evaluate([(beta, intercept)])
-    if not np.isfinite(point.objective):
-        raise ValueError("start has an objective that is not finite; smaller coefficients are needed")
-    return point
+    if columns is None and given is not None:
+        columns = given.feature_names
+    solution = Solution.of(found.fit, columns, name_of(y))
+    return replace(found.certificate, solution=solution)
 
 
 def _check_splits(n_splits: Any, n_samples: int) -> int:
     count = check_count(n_splits, "n_splits")
     return count if count == DEFAULT_SPLITS else check_count(n_splits, "n_splits", most=n_samples)
-
-
-def _check_floor(floor: Any, problem: Problem) -> float | None:
-    """A number, or None for an estimate, which needs the rows."""
-    in_memory = problem.data.in_memory
-    known = check_floor(floor, problem.fit_intercept, problem.y if in_memory else None)
-    if known is None:
-        problem.loaded("floor is 'estimate'")
-    return known
-
-
-def _warn_if_dead(fit: Fit) -> None:
-    """Warn where the fit is a constant."""
-    assert fit.problem is not None
-    floor, problem = fit.floor, fit.problem.shifted(fit.floor)
-    if not problem.is_dead(fit.objective, fit.beta):
-        return
-    from sklearn.exceptions import ConvergenceWarning
-
-    n_above = problem.data.outcomes.n_positive
-    function, kind = ("zero", "positive") if floor == 0.0 else ("constant", "above the floor")
-    text = (
-        f"no outcome is {kind}, so the {function} function is the best fit (a dead neuron)"
-        if n_above == 0
-        else f"the fit is the {function} function (a dead neuron), although {n_above} outcomes are {kind}"
-    )
-    warnings.warn(text, ConvergenceWarning, stacklevel=3)

@@ -83,6 +83,17 @@ class Constraints:
         d = np.concatenate([high[below], -low[above], high[tied]])
         return HalfSpaces(rows[place] * sign[:, None], d, tied.size, place, sign)
 
+    def same_as(self, other: Constraints | None) -> bool:
+        """Whether others are the same, whatever the columns are called."""
+        if other is None:
+            return False
+        pairs = zip(self._limits, other._limits, strict=True)
+        return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+
+    @property
+    def _limits(self) -> tuple[Vector | Matrix, ...]:
+        return self.low, self.high, self.A, self.least, self.most
+
     def clipped(self, beta: Vector) -> Vector:
         """Coefficients within their bounds."""
         return np.asarray(np.minimum(np.maximum(beta, self.low), self.high))

@@ -209,6 +209,9 @@ class Fit:
     surrogate : where surrogate_objective was met, for outcomes from which the floor was subtracted
     floor : the fit is nowhere below it
     constraints : what was known about the coefficients; None if nothing was
+    fit_intercept, alpha, is_weighted : whether there is an intercept, the ridge, whether samples had weights
+    feature_names, target : names of the columns of X, and of y, where they had any
+    kept : sums over the data that inference has asked for
     """
 
     beta: Vector
@@ -227,6 +230,12 @@ class Fit:
     surrogate: SurrogateMinimum | None = field(default=None, repr=False)
     floor: float = 0.0
     constraints: Constraints | None = field(default=None, repr=False)
+    fit_intercept: bool = field(default=True, repr=False)
+    alpha: float = field(default=0.0, repr=False)
+    is_weighted: bool = field(default=False, repr=False)
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False)
+    target: str | None = field(default=None, repr=False)
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def at_bound(self) -> Mask:
@@ -241,7 +250,7 @@ class Fit:
         return self.certificate.floor is not None
 
     def without_data(self) -> Self:
-        """The same fit without the training data, as small as its coefficients."""
+        """The same fit without the training data: coefficients, and sums that were asked for."""
         return replace(self, problem=None, surrogate=None)
 
     def at_floor(self, problem: Problem, floor: float) -> Self:

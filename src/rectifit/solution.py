@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
+from rectifit.certifying import prove
 from rectifit.data.kinds import predict
 from rectifit.fit import Certificate, Fit, Stop, SurrogateMinimum, TraceRow, VerificationError, relative_gap
 from rectifit.interchange import to_module, write_onnx
@@ -27,11 +31,17 @@ class Solution(Fit):  # noqa: D101 - what a fit is, is said once
     __doc__ = Fit.__doc__
 
     @classmethod
-    def of(cls, fit: Fit) -> Solution:
-        """A fit as a solution."""
+    def of(cls, fit: Fit, columns: Sequence[str] | None = None, target: str | None = None) -> Solution:
+        """A fit as a solution, with the names of its data, where there are any."""
         # The same fields: no need to set them one by one.
         solution = cls.__new__(cls)
         vars(solution).update(vars(fit))
+        if columns is not None:
+            vars(solution)["feature_names"] = names = tuple(map(str, columns))
+            if fit.constraints is not None and fit.constraints.names != names:
+                vars(solution)["constraints"] = replace(fit.constraints, names=names)
+        if target is not None:
+            vars(solution)["target"] = target
         return solution
 
     def predict(self, X: Any) -> Any:
@@ -48,6 +58,58 @@ class Solution(Fit):  # noqa: D101 - what a fit is, is said once
         from rectifit.inference import summarise
 
         return summarise(self, **options)
+
+    def without_data(self) -> Solution:
+        """The same fit without the training data: coefficients, and the small sums that inference needs.
+
+        Of data that is read in passes, these are kept only if they were asked for before.
+        """
+        # Imported here: SciPy's distributions take longer to load than all the rest.
+        from rectifit.inference import keep_sums
+
+        return replace(self, problem=None, surrogate=None, kept=keep_sums(self))
+
+    def certify(
+        self,
+        *,
+        time_limit: float | None = 10.0,
+        target_gap: float = TARGET_GAP,
+        box: float | None = None,
+        memory_limit: float = MEMORY_LIMIT,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> Certificate:
+        """Prove how good this fit is, with its data, weights, ridge, floor and constraints.
+
+        Parameters
+        ----------
+        time_limit, target_gap, box, memory_limit, n_jobs, verbose : as for `rectifit.certify`
+
+        Examples
+        --------
+        >>> from rectifit import solve
+        >>> from rectifit.datasets import make_relu
+        >>> X, y, *_ = make_relu(100, 5, noise=0.3, random_state=0)
+        >>> print(solve(X, y, alpha=1.0, fit_intercept=False).certify())
+        no fit can be more than 0.01 % better
+        """
+        if self.problem is None:
+            raise ValueError(
+                "problem is None: this solution was stored without its data; use certify(X, y, solution)"
+            )
+        found = prove(
+            self.problem,
+            self,
+            (self.beta, self.intercept),
+            time_limit=time_limit,
+            target_gap=target_gap,
+            box=box,
+            memory_limit=memory_limit,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        solution = Solution.of(found.fit, self.feature_names, self.target)
+        return replace(found.certificate, solution=solution)
 
     def to_torch(self) -> Any:
         """The fit as `torch.nn.Sequential(Linear, ReLU)` in float64, to be trained further.

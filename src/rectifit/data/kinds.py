@@ -12,7 +12,7 @@ from rectifit.data.base import Data
 from rectifit.data.dask import check_dimensions, is_dask, predict_chunks
 from rectifit.data.prediction import relu
 
-__all__ = ["header_of", "is_lazy", "like", "names_of", "predict"]
+__all__ = ["header_of", "is_lazy", "like", "name_of", "names_of", "predict"]
 
 
 def header_of(X: Any) -> Any:
@@ -31,6 +31,12 @@ def names_of(X: Any) -> list[str] | None:
     if names is None or not all(isinstance(name, str) for name in names):
         return None
     return list(names)
+
+
+def name_of(y: Any) -> str | None:
+    """The name of the outcome, where it has one."""
+    name = getattr(y, "name", None)
+    return name if isinstance(name, str) and name else None
 
 
 def is_lazy(X: Any) -> bool:

@@ -44,6 +44,7 @@ Econometrica 68, 2000).
 from rectifit.inference.covariance import Covariance, estimate_covariance
 from rectifit.inference.effects import marginal_effects
 from rectifit.inference.intervals import PredictionInterval, prediction_interval
+from rectifit.inference.storing import keep_sums
 from rectifit.inference.summary import summarise
 from rectifit.inference.tables import Estimates, MarginalEffects, Summary
 
@@ -54,6 +55,7 @@ __all__ = [
     "PredictionInterval",
     "Summary",
     "estimate_covariance",
+    "keep_sums",
     "marginal_effects",
     "prediction_interval",
     "summarise",

@@ -104,21 +104,18 @@ def estimate_covariance(
     >>> covariance.n_active, covariance.df, round(covariance.sigma, 4)
     (3, 1.0, 0.8165)
     """
-    problem = data_of(solution)
     if kind not in KINDS:
         raise ValueError(f"covariance is {kind!r}; it must be one of {', '.join(map(repr, KINDS))}")
     if bootstrap is not None and kind != "nonrobust":
         raise ValueError(f"covariance is {kind!r} with bootstrap={bootstrap}; use only one of them")
     if bootstrap is not None:
-        problem.loaded(f"bootstrap is {bootstrap!r}")
-    sides = read_moments(solution)
+        data_of(solution).loaded(f"bootstrap is {bootstrap!r}")
+    sides, known = read_moments(solution), solution.constraints
     n_active, n_floor = sides.above.n_rows, sides.below.n_rows
     none = "no row is active: no standard errors"
-    held = np.zeros((0, problem.n_features))
-    if problem.constraints is not None:
-        held = problem.constraints.held(solution.beta)
+    held = np.zeros((0, solution.beta.size)) if known is None else known.held(solution.beta)
     fixed = np.linalg.norm(null_space(held), axis=1) <= INDEPENDENT_TOL
-    main = sandwich(sides.above, problem.alpha, kind, partial(sides.meat, True), "active rows", none, held)
+    main = sandwich(sides.above, solution.alpha, kind, partial(sides.meat, True), "active rows", none, held)
     notes, matrix = list(main.notes), main.matrix
     matrix[: fixed.size][fixed], matrix[:, : fixed.size][:, fixed] = 0.0, 0.0
     if solution.floor_is_estimated:

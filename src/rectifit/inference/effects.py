@@ -71,7 +71,7 @@ def marginal_effects(
             notes = (*notes, "the means of the columns are at the floor, where nothing has an effect")
     variance = np.einsum("jk,kl,jl->j", slopes, found.matrix, slopes)
     return MarginalEffects(
-        names=feature_names(names, p),
+        names=feature_names(solution.feature_names if names is None else names, p),
         coefficient=factor * solution.beta + 0.0,
         std_error=found.hide_fixed(np.sqrt(variance)),
         at_bound=tuple(found.at_bound[:p].tolist()),

@@ -25,7 +25,6 @@ from rectifit.checks import check_design, check_number
 from rectifit.data.kinds import predict
 from rectifit.fit import Fit
 from rectifit.inference.covariance import estimate_covariance
-from rectifit.inference.sums import data_of
 from rectifit.inference.tables import quantile
 
 __all__ = ["PredictionInterval", "prediction_interval"]
@@ -64,17 +63,17 @@ def prediction_interval(
     >>> mean.round(1).tolist(), low.round(1).tolist(), high.round(1).tolist()
     ([0.0, 3.0], [-0.2, 2.8], [0.2, 3.2])
     """
-    problem = data_of(solution)
     z = quantile(check_number(level, "level", above=0.0, below=1.0))
     found = estimate_covariance(solution, covariance)
     mean = predict(X, solution.beta, solution.intercept, solution.floor)
     table = check_design(X)
     u = np.asarray(table @ solution.beta + solution.intercept)
-    q = problem.n_features + problem.fit_intercept
+    p = solution.beta.size
+    q = p + solution.fit_intercept
     C = found.matrix[:q, :q]
-    cross = np.asarray(table @ C[: problem.n_features])
-    variance = np.asarray((table * cross[:, : problem.n_features]).sum(axis=1)).ravel()
-    if problem.fit_intercept:
+    cross = np.asarray(table @ C[:p])
+    variance = np.asarray((table * cross[:, :p]).sum(axis=1)).ravel()
+    if solution.fit_intercept:
         variance = variance + 2.0 * cross[:, -1] + C[-1, -1]
     reach = z * np.sqrt(np.maximum(variance, 0.0))
     floor_reach = z * float(found.std_error[-1]) if solution.floor_is_estimated else 0.0

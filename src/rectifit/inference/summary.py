@@ -43,7 +43,7 @@ def summarise(
     level : float, default=0.95
         Probability that an interval covers the true coefficient.
     names : sequence of str, optional
-        Names of the columns of X; default: x0, x1, ...
+        Names of the columns of X. Default: those of the data frame of the fit, else x0, x1, ...
     bootstrap : int, optional
         Number of draws, as in `estimate_covariance`.
     **draws : random_state and n_jobs, as in `estimate_covariance`
@@ -60,14 +60,15 @@ def summarise(
     (True, 0.59)
     """
     level = check_number(level, "level", above=0.0, below=1.0)
+    names = feature_names(solution.feature_names if names is None else names, solution.beta.size)
     found = estimate_covariance(solution, covariance, bootstrap=bootstrap, **draws)
     sides = found.moments
     return Summary(
-        names=tuple(list_estimates(solution, feature_names(names, solution.beta.size), "intercept", "floor")),
+        names=tuple(list_estimates(solution, names, "intercept", "floor")),
         coefficient=np.array(list_estimates(solution, solution.beta, solution.intercept, solution.floor)),
         std_error=found.hide_fixed(found.std_error),
         at_bound=tuple(found.at_bound.tolist()),
-        constraints=describe_constraints(solution.constraints, feature_names(names, solution.beta.size)),
+        constraints=describe_constraints(solution.constraints, names),
         level=level,
         covariance=found.kind if bootstrap is None else f"bootstrap, {bootstrap} draws",
         notes=(*found.notes, *_few_rows(found.df)),

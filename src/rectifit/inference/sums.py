@@ -10,8 +10,8 @@ divided by powers of two, which is exact, so that their squares are representabl
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field, replace
 from operator import add
 from typing import Any, NamedTuple, TypeVar
 
@@ -28,20 +28,19 @@ from rectifit.tolerances import FREEDOM_TOL, ZERO_U_TOL
 __all__ = ["FitMoments", "data_of", "list_estimates", "read_moments"]
 
 T = TypeVar("T")
+WITHOUT_DATA = "problem is None: this solution was stored without its data, which this needs"
 
 
 def data_of(solution: Fit) -> Problem:
     """The data of a solution, which must still be there."""
     if solution.problem is None:
-        raise ValueError(
-            "problem is None: this solution was stored without its data, from which standard errors come"
-        )
+        raise ValueError(WITHOUT_DATA)
     return solution.problem
 
 
 def list_estimates(solution: Fit, coefficients: Iterable[T], intercept: T, floor: T) -> list[T]:
     """One entry per estimate: the coefficients, the intercept if there is one, the floor if estimated."""
-    ends = [intercept] * data_of(solution).fit_intercept + [floor] * solution.floor_is_estimated
+    ends = [intercept] * solution.fit_intercept + [floor] * solution.floor_is_estimated
     return [*coefficients, *ends]
 
 
@@ -70,8 +69,9 @@ class FitMoments:
     std_u: float
     spread_y: float
     n_effective: float
-    _data: Data
+    _data: Data | None
     _line: _Line
+    _known: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def share_active(self) -> float:
@@ -85,17 +85,37 @@ class FitMoments:
 
     def meat(self, is_above: bool, standard: Standard, bread: Matrix, power: float) -> Meat:
         """sum of omega e^2 z z' with omega = 1 / (1 - h)^(2 power), on one side."""
-        meat: Meat = self._data.reduce(_MeatTask(self._line, is_above, standard, bread, power))
+        task = _MeatTask(self._line, is_above, standard, bread, power)
+        meat: Meat = self._reduce((is_above, power), task)
         return meat
 
     def density(self, width: float) -> Vector:
         """Weighted mean of k(u) (x, 1) with a normal density k of that width."""
         total = self.above.weight + self.below.weight
-        return np.asarray(self._data.reduce(_DensityTask(self._line, width)).value / total)
+        return np.asarray(self._reduce("density", _DensityTask(self._line, width)).value / total)
+
+    def without_data(self) -> FitMoments:
+        """The same with the sums that were asked for so far, and without the data."""
+        return replace(self, _data=None)
+
+    def _reduce(self, key: Hashable, task: _Task) -> Any:
+        """A sum over the data, which is worked out once: for one fit, all of its arguments are the same."""
+        if key not in self._known:
+            if self._data is None:
+                raise ValueError(WITHOUT_DATA)
+            self._known[key] = self._data.reduce(task)
+        return self._known[key]
 
 
 def read_moments(solution: Fit) -> FitMoments:
     """Which rows are active; less than rounding can make of an exact kink is one, and not active."""
+    if "moments" not in solution.kept:
+        solution.kept["moments"] = _sum_up(solution)
+    moments: FitMoments = solution.kept["moments"]
+    return moments
+
+
+def _sum_up(solution: Fit) -> FitMoments:
     problem = data_of(solution)
     data = problem.data.shifted(solution.floor)
     line = _Line(solution.beta, solution.intercept - solution.floor)

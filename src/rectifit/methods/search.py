@@ -209,6 +209,9 @@ class Search:
             problem=self.problem,
             surrogate=self.least,
             constraints=self.problem.constraints,
+            fit_intercept=self.problem.fit_intercept,
+            alpha=self.problem.alpha,
+            is_weighted=self.problem.is_weighted,
         )
 
     def _certificate(self) -> Certificate:

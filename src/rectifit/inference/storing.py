@@ -1,0 +1,25 @@
+"""What a fit keeps for inference when it is stored without its data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rectifit.fit import Fit
+from rectifit.inference.covariance import estimate_covariance
+from rectifit.inference.effects import marginal_effects
+from rectifit.inference.sums import FitMoments
+
+__all__ = ["keep_sums"]
+
+# Kinds of standard errors that together need all sums.
+KINDS = ("HC0", "HC2", "HC3")
+
+
+def keep_sums(solution: Fit) -> dict[str, Any]:
+    """The sums of a fit, without its data; all of them if it is in memory."""
+    if solution.problem is not None and solution.problem.data.in_memory:
+        marginal_effects(solution)
+        for kind in KINDS:
+            estimate_covariance(solution, kind)
+    moments: FitMoments | None = solution.kept.get("moments")
+    return {} if moments is None else {"moments": moments.without_data()}
