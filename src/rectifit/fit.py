@@ -21,6 +21,7 @@ __all__ = [
     "SurrogateMinimum",
     "TraceRow",
     "VerificationError",
+    "fit_of",
     "relative_gap",
 ]
 
@@ -305,6 +306,14 @@ class Fit:
         )
         _demand(met.dual_bound <= value + slack, "a dual bound is above its value")
         _demand(self.objective <= met.value + slack, "the objective is above the surrogate's minimum")
+
+
+def fit_of(model: Any) -> Fit:
+    """A fit, or that of a fitted estimator."""
+    fit = getattr(model, "solution_", model)
+    if not isinstance(fit, Fit):
+        raise TypeError(f"solution is {type(model).__name__}; it must be a Solution or a fitted estimator")
+    return fit
 
 
 def _demand(holds: bool, otherwise: str) -> None:

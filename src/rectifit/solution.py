@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
 from rectifit.certifying import prove
-from rectifit.data.kinds import predict
+from rectifit.data.kinds import check_columns, predict
 from rectifit.fit import Certificate, Fit, Stop, SurrogateMinimum, TraceRow, VerificationError, relative_gap
 from rectifit.interchange import to_module, write_onnx
 
@@ -50,6 +50,7 @@ class Solution(Fit):  # noqa: D101 - what a fit is, is said once
         Of a tensor, a tensor on its device; of a dask array or data frame, a dask array, computed chunk by
         chunk when it is asked for.
         """
+        check_columns(X, self.feature_names)
         return predict(X, self.beta, self.intercept, self.floor)
 
     def summary(self, **options: Any) -> Summary:

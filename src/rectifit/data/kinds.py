@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from rectifit.data.base import Data
 from rectifit.data.dask import check_dimensions, is_dask, predict_chunks
 from rectifit.data.prediction import relu
 
-__all__ = ["header_of", "is_lazy", "like", "name_of", "names_of", "predict"]
+__all__ = ["check_columns", "header_of", "is_lazy", "like", "name_of", "names_of", "predict"]
 
 
 def header_of(X: Any) -> Any:
@@ -31,6 +32,13 @@ def names_of(X: Any) -> list[str] | None:
     if names is None or not all(isinstance(name, str) for name in names):
         return None
     return list(names)
+
+
+def check_columns(X: Any, known: Sequence[str] | None) -> None:
+    """Refuse a table whose columns are not those of the fit, in their order; tables without names pass."""
+    names = names_of(X)
+    if names is not None and known is not None and names != list(known):
+        raise ValueError(f"X has the columns {', '.join(names)}; the fit has {', '.join(known)}")
 
 
 def name_of(y: Any) -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rectifit._typing import Mask, Matrix, Vector
 from rectifit.checks import check_count, check_random_state
-from rectifit.fit import Fit
+from rectifit.fit import Fit, fit_of
 from rectifit.inference.sandwich import KINDS, null_space, sandwich
 from rectifit.inference.sums import FitMoments, data_of, list_estimates, read_moments
 from rectifit.methods.estimate_floor import FloorPoint, descend, fit_coefficients
@@ -73,7 +73,7 @@ class Covariance:
 
 
 def estimate_covariance(
-    solution: Fit,
+    solution: Fit | Any,
     kind: str = "nonrobust",
     *,
     bootstrap: int | None = None,
@@ -84,8 +84,7 @@ def estimate_covariance(
 
     Parameters
     ----------
-    solution : Solution
-        With its data.
+    solution : Solution or fitted estimator
     kind : {"nonrobust", "HC0", "HC1", "HC2", "HC3"}
         Least squares on the active rows with noise of one variance, or the sandwich for any.
     bootstrap : int, optional
@@ -104,6 +103,7 @@ def estimate_covariance(
     >>> covariance.n_active, covariance.df, round(covariance.sigma, 4)
     (3, 1.0, 0.8165)
     """
+    solution = fit_of(solution)
     if kind not in KINDS:
         raise ValueError(f"covariance is {kind!r}; it must be one of {', '.join(map(repr, KINDS))}")
     if bootstrap is not None and kind != "nonrobust":

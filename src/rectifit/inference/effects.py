@@ -19,7 +19,7 @@ import numpy as np
 
 from rectifit._typing import Vector
 from rectifit.checks import check_number
-from rectifit.fit import Fit
+from rectifit.fit import Fit, fit_of
 from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.summary import feature_names
 from rectifit.inference.sums import FitMoments, list_estimates
@@ -29,7 +29,7 @@ __all__ = ["marginal_effects"]
 
 
 def marginal_effects(
-    solution: Fit,
+    solution: Fit | Any,
     at: str = "average",
     *,
     covariance: str = "nonrobust",
@@ -41,8 +41,7 @@ def marginal_effects(
 
     Parameters
     ----------
-    solution : Solution
-        With its data.
+    solution : Solution or fitted estimator
     at : {"average", "means"}
         Averaged over the rows, with their weights, or at the weighted means of the columns.
     covariance, level, names : as in `summarise`
@@ -55,6 +54,7 @@ def marginal_effects(
     >>> marginal_effects(solution).coefficient.round(6).tolist()
     [1.5]
     """
+    solution = fit_of(solution)
     if at not in ("average", "means"):
         raise ValueError(f"at is {at!r}; it must be 'average' or 'means'")
     found = estimate_covariance(solution, covariance, **draws)

@@ -16,14 +16,14 @@ the floor, no lower end is below it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rectifit._typing import Vector
 from rectifit.checks import check_design, check_number
-from rectifit.data.kinds import predict
-from rectifit.fit import Fit
+from rectifit.data.kinds import check_columns, predict
+from rectifit.fit import Fit, fit_of
 from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.tables import quantile
 
@@ -39,14 +39,13 @@ class PredictionInterval(NamedTuple):
 
 
 def prediction_interval(
-    solution: Fit, X: object, level: float = 0.95, *, covariance: str = "nonrobust"
+    solution: Fit | Any, X: object, level: float = 0.95, *, covariance: str = "nonrobust"
 ) -> PredictionInterval:
     """Intervals that cover a new outcome, of weight 1, with probability `level` if noise is normal.
 
     Parameters
     ----------
-    solution : Solution
-        With its data.
+    solution : Solution or fitted estimator
     X : array-like or SciPy sparse matrix of shape (n_samples, n_features)
         New rows.
     level : float, default=0.95
@@ -63,6 +62,8 @@ def prediction_interval(
     >>> mean.round(1).tolist(), low.round(1).tolist(), high.round(1).tolist()
     ([0.0, 3.0], [-0.2, 2.8], [0.2, 3.2])
     """
+    solution = fit_of(solution)
+    check_columns(X, solution.feature_names)
     z = quantile(check_number(level, "level", above=0.0, below=1.0))
     found = estimate_covariance(solution, covariance)
     mean = predict(X, solution.beta, solution.intercept, solution.floor)

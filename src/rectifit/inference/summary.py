@@ -9,7 +9,7 @@ import numpy as np
 
 from rectifit.checks import check_number
 from rectifit.constraints import Constraints
-from rectifit.fit import Fit
+from rectifit.fit import Fit, fit_of
 from rectifit.formatting import write_count, write_number
 from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.sums import list_estimates
@@ -24,7 +24,7 @@ MAX_BOUNDS = 12
 
 
 def summarise(
-    solution: Fit,
+    solution: Fit | Any,
     *,
     covariance: str = "nonrobust",
     level: float = 0.95,
@@ -36,8 +36,7 @@ def summarise(
 
     Parameters
     ----------
-    solution : Solution
-        With its data.
+    solution : Solution or fitted estimator
     covariance : {"nonrobust", "HC0", "HC1", "HC2", "HC3"}
         HC0 to HC3 hold for noise of any variance; HC3 is the most conservative with few rows.
     level : float, default=0.95
@@ -59,7 +58,7 @@ def summarise(
     >>> bool(summary.low[0] < 1.0 < summary.high[0]), round(summary.share_active, 2)
     (True, 0.59)
     """
-    level = check_number(level, "level", above=0.0, below=1.0)
+    solution, level = fit_of(solution), check_number(level, "level", above=0.0, below=1.0)
     names = feature_names(solution.feature_names if names is None else names, solution.beta.size)
     found = estimate_covariance(solution, covariance, bootstrap=bootstrap, **draws)
     sides = found.moments
