@@ -122,14 +122,16 @@ def test_predict_with_missing_values(data, frame, tmp_path):
     predicted = pl.read_csv(kept.stdout.encode())
     assert predicted["prediction"].is_null().to_list() == [True] + [False] * 79
     assert predicted["prediction"][1:].to_list() == read_model(model).predict(frame[1:]).tolist()
-    assert kept.stderr == "note: 1 of 80 rows have no prediction, because values are missing in 'x0' (1)\n"
+    assert (
+        kept.stderr == "note: 1 of 80 rows is without a prediction, because values are missing in 'x0' (1)\n"
+    )
     for word in ("error", "refuse"):
         refused = run("predict", model, gaps, "--missing", word)
         assert refused.exit_code == 2
         assert "'x0' (1)" in refused.stderr
     dropped = run("predict", model, gaps, "--missing", "drop")
     assert pl.read_csv(dropped.stdout.encode()).height == 79
-    assert "1 of 80 rows are dropped" in dropped.stderr
+    assert "1 of 80 rows is dropped" in dropped.stderr
     pl.DataFrame({"x0": ["", "NA"], "x1": ["1", "2"]}).write_csv(gaps)
     assert run("predict", model, gaps).stdout == "x0,x1,prediction\n,1,\n,2,\n"
 

@@ -271,11 +271,22 @@ def test_zeros_that_are_dropped_are_named(tmp_path):
     result = run("fit", path, "--target", "hours", "--missing", "drop")
     assert result.exit_code == 0, result.stderr
     assert "note: 5 of 8 rows are dropped, because values are missing in 'wage' (5)\n" in result.stderr
-    warning = "warning: all 5 rows in which 'hours' is 0 are dropped, because 'wage' is missing there; other"
+    warning = (
+        "warning: this drops all 5 rows in which 'hours' is 0, because 'wage' is missing there; other --f"
+    )
     assert result.stderr.count(warning) == 1
     refused = run("fit", path, "--target", "hours")
     assert "--missing drop, which would drop all 5 rows in which 'hours' is 0" in refused.stderr
     assert run("fit", path, "--target", "hours", "--features", "age").exit_code == 0
+    path.write_text("hours,age\n0,\n5,30\n7,31\n")
+    assert (
+        "drops the only row in which 'hours' is 0"
+        in run("fit", path, "--target", "hours", "--missing", "drop").stderr
+    )
+    path.write_text("worked,age\nfalse,\ntrue,30\nfalse,31\n")
+    found = run("fit", path, "--target", "worked", "--missing", "drop").stderr
+    assert "1 of 3 rows is dropped" in found
+    assert "this includes 1 of the 2 rows in which 'worked' is 0" in found
 
 
 def write_workbook(path, rows):

@@ -14,7 +14,6 @@ from rectifit.certificate.proof import TARGET_GAP
 from rectifit.cli import options
 from rectifit.cli.show import print_fit, print_json, print_notes, write_report
 from rectifit.cli.streaming import is_large_file, open_files
-from rectifit.formatting import write_count
 from rectifit.inference.sandwich import KINDS
 from rectifit.methods.stages import STAGES, split_method
 from rectifit.model_file import SavedModel, read_model, write_model
@@ -245,10 +244,7 @@ def predict_rows(
         frame, notes = without_missing(frame, model.encoding.columns, missing)
     gaps = find_gaps(frame, model.encoding.columns)
     if gaps.counts:
-        notes = (
-            f"{gaps.n_incomplete:,} of {write_count(frame.height, 'row')} have no prediction, because values "
-            f"are missing in {gaps.columns}",
-        )
+        notes = (f"{gaps.rows} without a prediction, because values are missing in {gaps.columns}",)
     positions = gaps.is_complete.arg_true().to_numpy()
     predicted = np.full(frame.height, np.nan)
     if positions.size:

@@ -31,6 +31,12 @@ class Gaps:
         return len(self.is_complete) - int(self.is_complete.sum())
 
     @property
+    def rows(self) -> str:
+        """How many rows have a missing value, with a verb to follow."""
+        total = write_count(len(self.is_complete), "row")
+        return f"{self.n_incomplete:,} of {total} {'is' if self.n_incomplete == 1 else 'are'}"
+
+    @property
     def columns(self) -> str:
         """The columns with their numbers of missing values."""
         return ", ".join(f"{name!r} ({count:,})" for name, count in self.counts.items())
@@ -65,32 +71,34 @@ def without_missing(
     if not gaps.counts:
         return frame, ()
     zeros, lost, because = _find_lost_zeros(frame, gaps, target)
+    all_zeros = f"{'the only row' if zeros == 1 else f'all {zeros:,} rows'} in which {target!r} is 0"
     if missing != "drop":
         advice = "fill them in, or drop these rows with --missing drop"
-        loss = f", which would drop all {zeros:,} rows in which {target!r} is 0" if 0 < lost == zeros else ""
+        loss = f", which would drop {all_zeros}" if 0 < lost == zeros else ""
         raise ValueError(f"values are missing in {gaps.columns}; {advice}{loss}")
     kept = frame.filter(gaps.is_complete)
     if kept.height == 0:
         found = f"all {frame.height:,} rows have missing values, in {gaps.columns}"
         raise ValueError(f"{found}; at least one complete row is needed")
-    rows = f"{gaps.n_incomplete:,} of {write_count(frame.height, 'row')}"
-    note = f"{rows} are dropped, because values are missing in {gaps.columns}"
+    note = f"{gaps.rows} dropped, because values are missing in {gaps.columns}"
     if 0 < lost < zeros:
         note += f"; this includes {lost:,} of the {zeros:,} rows in which {target!r} is 0"
     if not 0 < lost == zeros:
         return kept, (note,)
     return kept, (
         note,
-        f"{WARNING}all {zeros:,} rows in which {target!r} is 0 are dropped, because {because} is missing "
-        "there; other --features would keep them",
+        f"{WARNING}this drops {all_zeros}, because {because} is missing there; other --features would keep "
+        f"{'it' if zeros == 1 else 'them'}",
     )
 
 
 def _find_lost_zeros(frame: pl.DataFrame, gaps: Gaps, target: str | None) -> tuple[int, int, str]:
     """Rows in which the target is 0, those of them that are incomplete, and the columns with these gaps."""
+    import polars as pl
+
     if target is None or not is_numeric(frame[target]):
         return 0, 0, ""
-    is_zero = (frame[target] == 0).fill_null(False)
+    is_zero = (frame[target].cast(pl.Float64) == 0.0).fill_null(False)
     lost = frame.filter(is_zero & ~gaps.is_complete)
     names = find_gaps(lost, gaps.counts).counts
     return int(is_zero.sum()), lost.height, " and ".join(map(repr, names))
