@@ -19,12 +19,12 @@ those of parts of the rows (Chan, Golub and LeVeque), without the cancellation o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from rectifit._typing import Matrix, Vector
+from rectifit._typing import Mask, Matrix, Vector
 from rectifit.tolerances import (
     CONSTANT_COLUMN_TOL,
     FREEDOM_TOL,
@@ -33,20 +33,11 @@ from rectifit.tolerances import (
     UNSEEN_TOL,
 )
 
-__all__ = ["KINDS", "Block", "Meat", "Moments", "Standard", "null_space", "sandwich"]
+__all__ = ["KINDS", "Bread", "Meat", "Moments", "Standard", "make_bread", "null_space", "sandwich"]
 
 KINDS = ("nonrobust", "HC0", "HC1", "HC2", "HC3")
 # omega = 1 / (1 - h)^(2 power).
 POWERS = {"HC0": 0.0, "HC1": 0.0, "HC2": 0.5, "HC3": 1.0}
-
-
-class Block(NamedTuple):
-    """Covariance of some coefficients, NaN where they are not determined; degrees of freedom and sigma."""
-
-    matrix: Matrix
-    df: float
-    sigma: float
-    notes: tuple[str, ...]
 
 
 class Standard(NamedTuple):
@@ -57,10 +48,15 @@ class Standard(NamedTuple):
     size: Vector
     has_intercept: bool
 
+    @property
+    def n_columns(self) -> int:
+        """Numbers in a row z."""
+        return self.size.size + int(self.has_intercept)
+
     def coefficients(self) -> Matrix:
         """T, with T gamma the coefficients of x, and the intercept, if gamma are those of z."""
         p = self.size.size
-        T = np.eye(p + self.has_intercept)
+        T = np.eye(self.n_columns)
         T[:p, :p] = np.diag(1.0 / (self.size * self.unit))
         T[p:, :p] = -self.mean / self.size
         return T
@@ -122,20 +118,52 @@ class Meat:
         return Meat(self.matrix + other.matrix, self.n_alone + other.n_alone)
 
 
-# The meat of rows in standard coordinates, for a bread and a power.
-Weigh = Callable[[Standard, Matrix, float], Meat]
+@dataclass(frozen=True)
+class Bread:
+    """Coefficients that come from some rows, without the noise of these.
+
+    Attributes
+    ----------
+    standard : coordinates of the rows; None where there are too few rows for any standard error
+    inverse : (G + P)^-1 in these coordinates, where constraints and the rank of the rows allow
+    gram : G
+    unseen : coefficients that the rows do not determine
+    n_rows, df, sigma : the rows, their number minus coefficients, and the standard deviation of their noise
+    what : what the rows are called in notes
+    notes : what a reader must know, sentences
+    """
+
+    standard: Standard | None
+    inverse: Matrix
+    gram: Matrix
+    unseen: Mask
+    n_rows: int
+    df: float
+    sigma: float
+    what: str
+    notes: tuple[str, ...]
+
+    def cover(self, meat: Matrix) -> Matrix:
+        """The covariance of the coefficients, NaN where these are not determined."""
+        assert self.standard is not None
+        T = self.standard.coefficients()
+        matrix = T @ (self.inverse @ meat @ self.inverse) @ T.T
+        matrix[self.unseen], matrix[:, self.unseen] = np.nan, np.nan
+        return matrix
 
 
-def sandwich(
-    rows: Moments, alpha: float, kind: str, weigh: Weigh, what: str, none: str, held: Matrix | None = None
-) -> Block:
-    """The covariance of coefficients that come from some rows; notes call the rows `what`.
+def make_bread(rows: Moments, alpha: float, what: str, none: str, held: Matrix | None = None) -> Bread:
+    """The bread of coefficients that come from some rows; notes call the rows `what`.
 
     `none` is the note if there are no rows. The lines of `held` are constraints that hold coefficients.
     """
     p, n = rows.mean.size, rows.n_rows
+    size = p + rows.has_intercept
+    missing = Bread(
+        None, np.full((size, size), np.nan), rows.gram, np.ones(size, np.bool_), n, 0.0, np.nan, what, (none,)
+    )
     if n == 0:
-        return Block(np.full((p + rows.has_intercept,) * 2, np.nan), 0.0, np.nan, (none,))
+        return missing
     standard = rows.standard()
     T = standard.coefficients()
     G = np.diag(np.full(len(T), rows.weight))
@@ -145,30 +173,32 @@ def sandwich(
     values, V = np.linalg.eigh(N.T @ (G + np.diag(penalty)) @ N)
     V = N @ V
     kept = values > GRAM_RANK_TOL * max(values.max(), 0.0)
-    bread = (V[:, kept] / values[kept]) @ V[:, kept].T
-    used = float(np.sum(bread * G)) if penalty.any() else float(np.count_nonzero(kept))
+    inverse = (V[:, kept] / values[kept]) @ V[:, kept].T
+    used = float(np.sum(inverse * G)) if penalty.any() else float(np.count_nonzero(kept))
     df = n - used
     if df <= FREEDOM_TOL:
         note = f"{n} {what} for {N.shape[1]} coefficients: no standard errors"
-        return Block(np.full(T.shape, np.nan), max(df, 0.0), np.nan, (note,))
-    variance, notes = rows.squares / df, list[str]()
-    if kind == "nonrobust":
-        meat = variance * G
-    else:
-        found = weigh(standard, bread, POWERS[kind])
-        meat = found.matrix * (n / df if kind == "HC1" else 1.0)
-        if found.n_alone:
-            notes.append(
-                f"{found.n_alone} {what} determine a coefficient alone: {kind} does not exist, HC1 does"
-            )
-    matrix = T @ (bread @ meat @ bread) @ T.T
+        return replace(missing, df=max(df, 0.0), notes=(note,))
     unseen = np.linalg.norm(T @ V[:, ~kept], axis=1) > UNSEEN_TOL * np.linalg.norm(T, axis=1)
-    if unseen.any():
-        matrix[unseen], matrix[:, unseen] = np.nan, np.nan
-        notes.append(
-            f"the {what} do not determine {int(unseen.sum())} coefficients: no standard errors there"
-        )
-    return Block(matrix, df, float(np.sqrt(variance)), tuple(notes))
+    note = f"the {what} do not determine {int(unseen.sum())} coefficients: no standard errors there"
+    sigma = float(np.sqrt(rows.squares / df))
+    return Bread(standard, inverse, G, unseen, n, df, sigma, what, (note,) * bool(unseen.any()))
+
+
+# The meat of rows in standard coordinates, for a bread and a power.
+Weigh = Callable[[Standard, Matrix, float], Meat]
+
+
+def sandwich(bread: Bread, kind: str, weigh: Weigh) -> tuple[Matrix, tuple[str, ...]]:
+    """The covariance of coefficients where rows are independent, and notes."""
+    if bread.standard is None:
+        return bread.inverse.copy(), ()
+    if kind == "nonrobust":
+        return bread.cover(bread.sigma**2 * bread.gram), ()
+    found = weigh(bread.standard, bread.inverse, POWERS[kind])
+    note = f"{found.n_alone} {bread.what} determine a coefficient alone: {kind} does not exist, HC1 does"
+    scale = bread.n_rows / bread.df if kind == "HC1" else 1.0
+    return bread.cover(found.matrix * scale), (note,) * bool(found.n_alone)
 
 
 def null_space(A: Matrix) -> Matrix:

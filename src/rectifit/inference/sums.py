@@ -1,7 +1,8 @@
 """What standard errors need of the data: sums over rows, the same for every kind of data.
 
-A first pass finds sizes, a second one the moments of the rows above the floor and at it; HC0 to HC3 and the
-slope of the share of active rows need one more each. Nothing grows with the number of rows.
+A first pass finds sizes, a second one the moments of the rows above the floor and at it; HC0 to HC3, clusters
+and HAC, and the slope of the share of active rows need one more each. Nothing grows with the number of rows,
+but sums over groups grow with the number of groups.
 
 The floor is 0 here: the floor of the solution is subtracted from outcomes and intercept. Columns of X are
 divided by powers of two, which is exact, so that their squares are representable.
@@ -25,7 +26,7 @@ from rectifit.fit import Fit
 from rectifit.inference.sandwich import Meat, Moments, Standard
 from rectifit.tolerances import FREEDOM_TOL, ZERO_U_TOL
 
-__all__ = ["FitMoments", "data_of", "list_estimates", "read_moments"]
+__all__ = ["FitMoments", "RowTask", "data_of", "list_estimates", "read_moments"]
 
 T = TypeVar("T")
 WITHOUT_DATA = "problem is None: this solution was stored without its data, which this needs"
@@ -58,6 +59,7 @@ class FitMoments:
     std_u : weighted standard deviation of u
     spread_y : weighted sum of squares of y about its mean
     n_effective : (sum w)^2 / sum w^2
+    line : the fit, less the floor
     """
 
     above: Moments
@@ -69,8 +71,8 @@ class FitMoments:
     std_u: float
     spread_y: float
     n_effective: float
+    line: Line
     _data: Data | None
-    _line: _Line
     _known: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
@@ -85,26 +87,32 @@ class FitMoments:
 
     def meat(self, is_above: bool, standard: Standard, bread: Matrix, power: float) -> Meat:
         """sum of omega e^2 z z' with omega = 1 / (1 - h)^(2 power), on one side."""
-        task = _MeatTask(self._line, is_above, standard, bread, power)
-        meat: Meat = self._reduce((is_above, power), task)
+        task = _MeatTask(self.line, is_above, standard, bread, power)
+        meat: Meat = self.reduce((is_above, power), task)
         return meat
 
     def density(self, width: float) -> Vector:
         """Weighted mean of k(u) (x, 1) with a normal density k of that width."""
         total = self.above.weight + self.below.weight
-        return np.asarray(self._reduce("density", _DensityTask(self._line, width)).value / total)
+        return np.asarray(self.reduce("density", _DensityTask(self.line, width)).value / total)
 
     def without_data(self) -> FitMoments:
         """The same with the sums that were asked for so far, and without the data."""
         return replace(self, _data=None)
 
-    def _reduce(self, key: Hashable, task: _Task) -> Any:
-        """A sum over the data, which is worked out once: for one fit, all of its arguments are the same."""
-        if key not in self._known:
-            if self._data is None:
-                raise ValueError(WITHOUT_DATA)
-            self._known[key] = self._data.reduce(task)
-        return self._known[key]
+    def reduce(self, key: Hashable | None, task: RowTask) -> Any:
+        """A sum over the data, which is worked out once: for one fit, all of its arguments are the same.
+
+        Without a key it is not kept.
+        """
+        if key in self._known:
+            return self._known[key]
+        if self._data is None:
+            raise ValueError(WITHOUT_DATA)
+        found = self._data.reduce(task)
+        if key is not None:
+            self._known[key] = found
+        return found
 
 
 def read_moments(solution: Fit) -> FitMoments:
@@ -118,7 +126,7 @@ def read_moments(solution: Fit) -> FitMoments:
 def _sum_up(solution: Fit) -> FitMoments:
     problem = data_of(solution)
     data = problem.data.shifted(solution.floor)
-    line = _Line(solution.beta, solution.intercept - solution.floor)
+    line = Line(solution.beta, solution.intercept - solution.floor)
     seen: _Extents = data.reduce(_ExtentsTask(line))
     line = replace(line, zero=ZERO_U_TOL * max(seen.reach, abs(solution.floor)))
     unit = np.ldexp(1.0, np.frexp(seen.largest)[1])
@@ -134,12 +142,12 @@ def _sum_up(solution: Fit) -> FitMoments:
         spread_y=sums.spread_y,
         n_effective=seen.weight / (sums.weights / seen.weight),
         _data=data,
-        _line=line,
+        line=line,
     )
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
     """u = X beta + intercept; at most `zero` is not above the floor."""
 
     beta: Vector
@@ -156,12 +164,25 @@ class _Line:
         """Residual = outcome - fit."""
         return y - u * (u > 0.0)
 
+    def rows(self, piece: Block, is_above: bool, standard: Standard) -> tuple[Any, Any, Any]:
+        """A mask of the rows on one side, then these rows in standard coordinates and their residuals.
+
+        Rows and residuals are scaled by the roots of the weights. The rows are in memory that is used again.
+        """
+        X, u, y, w = self.at(piece)
+        chosen = (w > 0.0) & ((u > self.zero) == is_above)
+        X = X[chosen][:, : standard.size.size] * piece.to_float64(1.0 / standard.unit)
+        X = (X - piece.to_float64(standard.mean)) * piece.to_float64(1.0 / standard.size)
+        rows = replace(piece, X=X, y=self.residual(u, y)[chosen], w=w[chosen])
+        Z = rows.columns(np.ones(standard.n_columns), standard.has_intercept, rows.workspace())
+        return chosen, Z, rows.outcomes()
+
 
 @dataclass(frozen=True)
-class _Task(ABC):
+class RowTask(ABC):
     """A summary of a block, merged from those of its pieces."""
 
-    line: _Line
+    line: Line
 
     def __call__(self, block: Block) -> Any:
         return merge_all(map(self.of_piece, block.pieces()))
@@ -194,7 +215,7 @@ class _Extents:
 
 
 @dataclass(frozen=True)
-class _ExtentsTask(_Task):
+class _ExtentsTask(RowTask):
     def of_piece(self, piece: Block) -> _Extents:
         xp = piece.xp
         X, u, y, w = self.line.at(piece)
@@ -228,7 +249,7 @@ class _Split(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _SplitTask(_Task):
+class _SplitTask(RowTask):
     unit: Vector
     fit_intercept: bool
     mean_y: float
@@ -270,21 +291,15 @@ class _SplitTask(_Task):
 
 
 @dataclass(frozen=True)
-class _MeatTask(_Task):
+class _MeatTask(RowTask):
     is_above: bool
     standard: Standard
     bread: Matrix
     power: float
 
     def of_piece(self, piece: Block) -> Meat:
-        xp, standard = piece.xp, self.standard
-        X, u, y, w = self.line.at(piece)
-        chosen = (w > 0.0) & ((u > self.line.zero) == self.is_above)
-        X = X[chosen][:, : standard.size.size] * piece.to_float64(1.0 / standard.unit)
-        X = (X - piece.to_float64(standard.mean)) * piece.to_float64(1.0 / standard.size)
-        rows = replace(piece, X=X, y=self.line.residual(u, y)[chosen], w=w[chosen])
-        Z = rows.columns(np.ones(len(self.bread)), standard.has_intercept, rows.workspace())
-        e = rows.outcomes()
+        xp = piece.xp
+        _, Z, e = self.line.rows(piece, self.is_above, self.standard)
         free = 1.0 - xp.vecdot(Z @ piece.to_float64(self.bread), Z)
         n_alone = 0
         if self.power > 0.0:
@@ -294,7 +309,7 @@ class _MeatTask(_Task):
 
 
 @dataclass(frozen=True)
-class _DensityTask(_Task):
+class _DensityTask(RowTask):
     width: float
 
     def of_piece(self, piece: Block) -> Total:
