@@ -19,7 +19,6 @@ from rectifit.cli.program import program
 from rectifit.compiling import kernel_of
 from rectifit.data import open_parquet
 from rectifit.datasets import load_drug_spending, make_relu
-from rectifit.formatting import align, write_p
 from rectifit.model_file import SavedModel, read_model, write_model
 from rectifit.preparing import prepare
 from rectifit.solution import VerificationError
@@ -771,17 +770,6 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(SystemExit, match=r"needs polars; install it with: pip install 'rectifit\[cli\]'"):
         cli.main()
-
-
-def test_numbers_of_a_column_align():
-    for values, texts in [
-        ([1234567.0, 1.0], ["1.235e+06", "1"]),
-        ([0.0, 0.0], ["0.000", "0.000"]),
-        ([250.0, -1234.5], ["250.0", "-1234.5"]),
-        ([np.nan, np.inf, 1.0], ["-", "inf", "1.00"]),
-    ]:
-        assert list(map(align(values), values)) == texts
-    assert [write_p(p) for p in (0.0, 0.001, 1.0)] == ["< 0.001", "0.001", "1.000"]
 
 
 def test_several_files_say_what_is_missing_to_read_them(files, monkeypatch):

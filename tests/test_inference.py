@@ -354,7 +354,7 @@ def test_the_table():
     for line, c, s, z in zip(table, summary.coefficient, summary.std_error, summary.z, strict=True):
         assert f"{c:.4f}" in line
         assert f"{s:.4f}" in line
-        assert f"{z:.3f}" in line
+        assert f"{z:.2f}" in line
     assert f"Certificate: {part.certificate}" in lines
     assert "HC3" in lines[3]
     assert len({len(line) for line in str(marginal_effects(part)).splitlines()}) == 1

@@ -1,27 +1,47 @@
-"""A table of numbers and words, and how it is shown: text, CSV, LaTeX, on a page, in a terminal."""
+"""A table of numbers and words, and how it is shown: text, CSV, LaTeX, HTML, on a page, in a terminal."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["Cell", "Column", "Table"]
+__all__ = ["Cell", "Column", "Rounded", "Table"]
 
-Cell = str | float | int | None
 
-# Characters that have a meaning in LaTeX.
+class Rounded(NamedTuple):
+    """A number that its row, not its column, says how to write."""
+
+    value: float
+    text: str
+
+
+Cell = str | float | int | Rounded | None
+
+# Characters that have a meaning in LaTeX, or other glyphs in its default encoding.
 ESCAPES = {
     "\\": r"\textbackslash{}",
     "%": r"\%",
     "_": r"\_",
     "&": r"\&",
     "#": r"\#",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
     "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
 }
+# The sign and the power of ten of a number.
+MINUS = re.compile(r"^(\(?)-(?=\d)")
+POWER = re.compile(r"(?<=\d)e([+-]\d+)")
 
 
 @dataclass(frozen=True)
@@ -38,6 +58,8 @@ class Column:
             return self.missing
         if isinstance(cell, str):
             return cell
+        if isinstance(cell, Rounded):
+            return cell.text
         return format(cell, self.spec) if isinstance(self.spec, str) else self.spec(cell)
 
 
@@ -111,7 +133,7 @@ class Table:
             Characters of the first column, which is folded where the terminal is narrow.
         """
         from rich.box import HORIZONTALS
-        from rich.markup import escape
+        from rich.markup import escape as as_is
         from rich.table import Table as Grid
 
         grid = Grid(box=HORIZONTALS, collapse_padding=True)
@@ -120,7 +142,7 @@ class Table:
         for heading in others:
             grid.add_column(heading, justify="right", no_wrap=True)
         for i, row in enumerate(self.texts()):
-            grid.add_row(*map(escape, row), style=styles[i] if styles else None)
+            grid.add_row(*map(as_is, row), style=styles[i] if styles else None)
         return grid
 
     def to_text(self) -> str:
@@ -144,19 +166,28 @@ class Table:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.headings)
-        writer.writerows(self.rows)
+        writer.writerows(
+            [cell.value if isinstance(cell, Rounded) else cell for cell in row] for row in self.rows
+        )
         return text.getvalue()
 
     def to_latex(self) -> str:
-        """A tabular with rules of booktabs, in a table with its caption."""
-        head, *body = (" & ".join(map(_escape, line)) + r" \\" for line in [self.headings, *self.texts()])
+        """A tabular with rules of booktabs, in a table with its caption and note."""
+        lines = [[_escape(name) for name in self.headings]]
+        lines += [
+            [_to_latex(cell, text) for cell, text in zip(row, texts, strict=True)]
+            for row, texts in zip(self.rows, self.texts(), strict=True)
+        ]
+        head, *body = (" & ".join(line) + r" \\" for line in lines)
         if self.n_foot:
             body.insert(len(body) - self.n_foot, r"\midrule")
         align = "l" + "r" * (len(self.columns) - 1)
+        note = [r"\par\smallskip", rf"{{\footnotesize {_escape(self.note)}\par}}"] if self.note else []
         return "\n".join(
             [
                 r"\begin{table}",
-                rf"\caption{{{_escape(self.title)}}}",
+                r"\centering",
+                *([rf"\caption{{{_escape(self.title)}}}"] if self.title else []),
                 rf"\label{{tab:{self.key}}}",
                 rf"\begin{{tabular}}{{{align}}}",
                 r"\toprule",
@@ -165,14 +196,50 @@ class Table:
                 *body,
                 r"\bottomrule",
                 r"\end{tabular}",
+                *note,
                 r"\end{table}",
+                "",
+            ]
+        )
+
+    def to_html(self) -> str:
+        """A table element with its caption, and the note below it; all texts are escaped."""
+        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.headings)
+        rows = [_html_row(*texts) for texts in self.texts()]
+        cut = len(rows) - self.n_foot
+        return "\n".join(
+            [
+                '<table class="rectifit">',
+                *([f"<caption>{escape(self.title)}</caption>"] if self.title else []),
+                f"<thead><tr>{head}</tr></thead>",
+                "<tbody>",
+                *rows[:cut],
+                "</tbody>",
+                *(["<tfoot>", *rows[cut:], "</tfoot>"] if self.n_foot else []),
+                "</table>",
+                *([f"<p>{escape(self.note)}</p>"] if self.note else []),
                 "",
             ]
         )
 
 
 def _sort_key(cell: Cell) -> Cell:
+    if isinstance(cell, Rounded):
+        cell = cell.value
     return None if isinstance(cell, float) and not isfinite(cell) else cell
+
+
+def _html_row(name: str, *texts: str) -> str:
+    cells = "".join(f"<td>{escape(text)}</td>" for text in texts)
+    return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
+
+
+def _to_latex(cell: Cell, text: str) -> str:
+    """Words are escaped; numbers have the minus sign and the powers of ten of mathematics."""
+    text = _escape(text)
+    if isinstance(cell, str) or cell is None:
+        return text
+    return POWER.sub(lambda found: rf"$\times 10^{{{int(found[1])}}}$", MINUS.sub(r"\1$-$", text))
 
 
 def _escape(text: str) -> str:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from rectifit._typing import Vector
-
 __all__ = [
     "NOTHING",
-    "align",
+    "match_error",
     "write_amount",
     "write_count",
     "write_duration",
-    "write_estimate",
     "write_level",
     "write_number",
     "write_objective",
@@ -25,36 +22,51 @@ __all__ = [
 
 # Stands where there is no number.
 NOTHING = "-"
-# Significant digits of the smallest number of an aligned table.
-MIN_DIGITS = 3
-# With more decimals, or more digits before the point, aligned numbers are harder to read than powers of ten.
+# Significant digits of a standard error.
+ERROR_DIGITS = 3
+# Digits of an estimate, however small its standard error is; larger numbers are written with powers of ten.
+MAX_DIGITS = 8
+# Where more decimals than this are needed, numbers with a smaller exponent are written with powers of ten.
 MAX_DECIMALS = 6
-# Numbers below this share of the largest one do not affect the number of decimals.
-NEGLIGIBLE_SHARE = 1e-6
+MIN_EXPONENT = -3
 
 
-def align(values: Sequence[float] | Vector) -> Callable[[float], str]:
-    """A writer for these numbers: as many decimals as the smallest of them needs, so that points align.
+def match_error(std_error: float) -> Callable[[float], str]:
+    """A writer for an estimate, its standard error and the ends of its interval.
 
-    Where the numbers differ too much in size, each number is rounded separately.
+    All of them end at the same decimal, the third significant digit of the standard error. Where that decimal
+    is far from the point, numbers are written with powers of ten; none has more than eight digits. Without a
+    standard error, numbers have four digits.
 
     Examples
     --------
-    >>> list(map(align([0.0123456, -12.3, 0.0]), [0.0123456, -12.3, 0.0]))
-    ['0.0123', '-12.3000', '0.0000']
-    >>> list(map(align([1e-9, 2.34567e-5]), [1e-9, 2.34567e-5]))
-    ['1e-09', '2.346e-05']
-    >>> list(map(align([1e-12, 1.0]), [1e-12, 1.0, float("nan")]))
-    ['0.00', '1.00', '-']
+    >>> list(map(match_error(0.1949), [1.30528, 0.1949, -0.000049]))
+    ['1.305', '0.195', '0.000']
+    >>> list(map(match_error(0.00014), [-0.00005, 0.00014]))
+    ['-0.000050', '0.000140']
+    >>> list(map(match_error(1.4e-10), [-5.1e-10, 1.4e-10, 2.0]))
+    ['-5.10e-10', '1.40e-10', '2.0000000']
+    >>> list(map(match_error(2345.6), [34567.8, 2345.6])), match_error(float("nan"))(1.0)
+    (['34568', '2346'], '1')
     """
-    sizes = np.abs([value for value in values if np.isfinite(value) and value != 0.0])
-    if sizes.size == 0:
-        return lambda value: _write(value, f".{MIN_DIGITS}f")
-    least = sizes[sizes >= NEGLIGIBLE_SHARE * sizes.max()].min()
-    decimals = MIN_DIGITS - 1 - int(np.floor(np.log10(least)))
-    if decimals > MAX_DECIMALS or sizes.max() >= 10.0**MAX_DECIMALS:
-        return lambda value: _write(value, f".{MIN_DIGITS + 1}g")
-    return lambda value: _write(value, f".{max(decimals, 1)}f")
+    if not (np.isfinite(std_error) and std_error > 0.0):
+        return write_number
+    decimals = ERROR_DIGITS - 1 - _exponent(std_error, ERROR_DIGITS)
+
+    def write(value: float) -> str:
+        if not np.isfinite(value):
+            return write_number(value)
+        exponent = _exponent(value, MAX_DIGITS)
+        if exponent >= MAX_DIGITS - 1 or (decimals > MAX_DECIMALS and value and exponent < MIN_EXPONENT):
+            return _write(value, f".{min(max(exponent + decimals, 0), MAX_DIGITS - 1)}e")
+        return _write(value, f".{max(min(decimals, MAX_DIGITS - 1 - max(exponent, 0)), 0)}f")
+
+    return write
+
+
+def _exponent(value: float, digits: int) -> int:
+    """The power of ten of a number that is rounded to so many digits."""
+    return int(f"{value:.{digits - 1}e}".partition("e")[2])
 
 
 def write_number(value: float, digits: int = 4, missing: str = NOTHING) -> str:
@@ -101,17 +113,6 @@ def write_count(n: int, noun: str) -> str:
     ('1 node', '5,133 nodes')
     """
     return f"{n:,} {noun}{'s' * (n != 1)}"
-
-
-def write_estimate(value: float) -> str:
-    """A number in a table of fixed width: four decimals, or four digits where it is large or small.
-
-    Examples
-    --------
-    >>> write_estimate(1.30588), write_estimate(0.0012345), write_estimate(1.5e7)
-    ('1.3059', '0.001234', '1.5e+07')
-    """
-    return f"{value:.4f}" if 0.01 <= abs(value) < 1e6 or value == 0.0 else f"{value:.4g}"
 
 
 def write_z(value: float) -> str:

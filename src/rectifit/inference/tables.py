@@ -10,10 +10,14 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from rectifit._typing import Vector
-from rectifit.display import Column, Table
-from rectifit.formatting import align, write_estimate, write_level, write_number, write_p, write_z
+from rectifit.display import Cell, Column, Rounded, Table
+from rectifit.formatting import match_error, write_level, write_number, write_objective, write_p, write_z
 
 __all__ = ["Estimates", "MarginalEffects", "Summary", "describe_covariance", "quantile"]
+
+# Characters of a name and of a number in the table of a summary; more where they need more.
+MIN_NAME = 9
+MIN_WIDTH = 12
 
 MEANINGS = {
     "nonrobust": "for noise of equal variance",
@@ -84,24 +88,29 @@ class Estimates:
         return self.coefficient + quantile(self.level) * self.std_error
 
     def table(self) -> Table:
-        """The estimates for display, with aligned points."""
-        write = align(np.concatenate([self.coefficient, self.std_error, self.low, self.high]))
+        """The estimates for display, each with the digits that its standard error allows."""
         columns = (
             Column("variable"),
-            Column("coefficient", write),
-            Column("std. error", write),
+            Column("coefficient"),
+            Column("std. error"),
             Column("z", write_z),
             Column("p-value", write_p),
-            Column(f"{write_level(self.level)} from", write),
-            Column("to", write),
+            Column(f"{write_level(self.level)} from"),
+            Column("to"),
         )
         note = f"Standard errors: {describe_covariance(self.covariance)}."
         return Table("estimates", "", columns, self._cells(), note)
 
-    def _cells(self) -> tuple[tuple[str, *tuple[float, ...]], ...]:
+    def _cells(self) -> tuple[tuple[Cell, ...], ...]:
         """The name of each estimate, followed by its numbers."""
         numbers = (self.coefficient, self.std_error, self.z, self.p_value, self.low, self.high)
-        return tuple(zip(self._labels(), *(column.tolist() for column in numbers), strict=True))
+        columns = (column.tolist() for column in numbers)
+        rows = list[tuple[Cell, ...]]()
+        for name, value, error, z, p, low, high in zip(self._labels(), *columns, strict=True):
+            write = match_error(error)
+            estimate, spread, start, end = (Rounded(x, write(x)) for x in (value, error, low, high))
+            rows.append((name, estimate, spread, z, p, start, end))
+        return tuple(rows)
 
     def _labels(self) -> tuple[str, ...]:
         """The names, with a word where an estimate is at its bound."""
@@ -118,15 +127,15 @@ class Estimates:
     def _rows(self, heading: str) -> list[str]:
         """The lines of the table, all of one width."""
         tail = 0.5 - 0.5 * self.level
-        titles = (heading, "std err", "z", "P>|z|", f"[{write_number(tail)}", f"{write_number(1.0 - tail)}]")
-        width = max([9, *map(len, self._labels())])
-        lines = [" " * width + "".join(f"{title:>12}" for title in titles)]
-        ratio = "{:.3f}".format
-        writers = (write_estimate, write_estimate, ratio, ratio, write_estimate, write_estimate)
-        for name, *row in self._cells():
-            cells = [write(value) for write, value in zip(writers, row, strict=True)]
-            lines.append(f"{name:<{width}}" + "".join(f"{cell:>12}" for cell in cells))
-        return lines
+        ends = f"[{write_number(tail)}", f"{write_number(1.0 - tail)}]"
+        lines = [["", heading, "std err", "z", "P>|z|", *ends], *self.table().texts()]
+        first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
+        widths = [max(MIN_WIDTH, width + 2) for width in others]
+        return [
+            name.ljust(max(MIN_NAME, first))
+            + "".join(text.rjust(width) for text, width in zip(texts, widths, strict=True))
+            for name, *texts in lines
+        ]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -170,14 +179,16 @@ class Summary(Estimates):
         """The table as text."""
         rows = self._rows("coef")
         width = len(rows[0])
-        sigma = f"{write_estimate(self.sigma)} ({write_number(self.df, 6)} df)"
-        floor = write_estimate(self.floor) + (" (estimated)" if self.floor_is_estimated else "")
+        sigma = f"{write_number(self.sigma)} ({write_number(self.df, 6)} df)"
+        floor = write_number(self.floor) + (" (estimated)" if self.floor_is_estimated else "")
         active = f"{self.n_active:,} ({100.0 * self.share_active:.1f} %)"
         facts = [
             _fact("Method:", self.method, "Samples:", f"{self.n_samples:,}", width),
             _fact("Covariance:", self.covariance, "Active:", active, width),
-            _fact("Objective:", write_estimate(self.objective), "R-squared:", f"{self.r_squared:.4f}", width),
-            _fact("Sigma, active:", sigma, "Sigma, floor:", write_estimate(self.sigma_floor), width),
+            _fact(
+                "Objective:", write_objective(self.objective), "R-squared:", f"{self.r_squared:.4f}", width
+            ),
+            _fact("Sigma, active:", sigma, "Sigma, floor:", write_number(self.sigma_floor), width),
             _fact("Floor:", floor, "Seconds:", write_number(self.seconds, 3), width),
         ]
         base = "floor" if self.floor_is_estimated else f"{self.floor:g}"
