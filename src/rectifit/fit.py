@@ -141,7 +141,6 @@ class Certificate:
         where += f", among fits {' '.join(kinds)}" if kinds else ""
         if not self.says_anything:
             return "no proof was searched for"
-        limit = "bound only: " if self.status == "bound_only" else ""
         if self.given_objective is not None:
             # The sentence is about the best fit, which is not the one that was asked about.
             excess = 100.0 * relative_gap(self.given_objective, self.objective)
@@ -150,10 +149,10 @@ class Certificate:
                 if self.gap == 0.0
                 else f"no fit can beat that one by more than {100.0 * self.gap:.3g} %"
             )
-            return f"A fit {excess:.3g} % better than yours was found; {limit}{proved}{where}"
+            return f"A fit {excess:.3g} % better than yours was found; {proved}{where}"
         if self.gap == 0.0:
             return f"proved optimal{where}"
-        return f"{limit}no fit can be more than {100.0 * self.gap:.3g} % better{where}"
+        return f"no fit can be more than {100.0 * self.gap:.3g} % better{where}"
 
     @classmethod
     def from_bound(

@@ -195,10 +195,12 @@ def fit(
         print_json(model.model_dump(mode="json") | {"notes": [*notes, *summary.notes]})
         return
     print_fit(solution, summary, target)
+    certificate = solution.certificate
     if (
         not in_passes
-        and solution.certificate.status == "bound_only"
-        and solution.certificate.gap > MAX_SMALL_GAP
+        and certificate.status == "bound_only"
+        and certificate.says_anything
+        and certificate.gap > MAX_SMALL_GAP
     ):
         notes.append("rectifit certify and --method auto+exact search for a proof")
     print_notes(notes)

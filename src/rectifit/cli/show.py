@@ -29,6 +29,8 @@ WIDTH = 100
 COLUMN_GAP = 2
 # Characters of a name for which other columns are dropped, and for which they are not.
 MAX_NAME = 14
+# What to do where nothing is proved.
+ADVICE = "; run rectifit certify"
 MIN_NAME = 8
 
 
@@ -72,7 +74,7 @@ def print_fit(solution: Solution, summary: Summary, target: str) -> None:
         **({"constraints": ", ".join(summary.constraints)} if summary.constraints else {}),
         "std. errors": describe_covariance(summary.covariance),
         "objective": f"{write_objective(solution.objective)} ({kind} of squared residuals)",
-        "certificate": str(solution.certificate),
+        "certificate": f"{solution.certificate}{ADVICE * (not solution.certificate.says_anything)}",
         "method": f"{solution.method}, {write_duration(solution.seconds)}; {solution.stopped}",
     }
     _print_facts(console, facts)
