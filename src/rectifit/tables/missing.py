@@ -87,13 +87,13 @@ def without_missing(
         return kept, (note,)
     return kept, (
         note,
-        f"{WARNING}this drops {all_zeros}, because {because} is missing there; other --features would keep "
+        f"{WARNING}this drops {all_zeros}, because {because} missing there; other --features would keep "
         f"{'it' if zeros == 1 else 'them'}",
     )
 
 
 def _find_lost_zeros(frame: pl.DataFrame, gaps: Gaps, target: str | None) -> tuple[int, int, str]:
-    """Rows in which the target is 0, those of them that are incomplete, and the columns with these gaps."""
+    """Rows in which the target is 0, those of them that are incomplete, and what is missing in them."""
     import polars as pl
 
     if target is None or not is_numeric(frame[target]):
@@ -101,4 +101,5 @@ def _find_lost_zeros(frame: pl.DataFrame, gaps: Gaps, target: str | None) -> tup
     is_zero = (frame[target].cast(pl.Float64) == 0.0).fill_null(False)
     lost = frame.filter(is_zero & ~gaps.is_complete)
     names = find_gaps(lost, gaps.counts).counts
-    return int(is_zero.sum()), lost.height, " and ".join(map(repr, names))
+    because = f"{' and '.join(map(repr, names))} {'is' if len(names) == 1 else 'are'}"
+    return int(is_zero.sum()), lost.height, because
