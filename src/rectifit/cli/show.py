@@ -23,14 +23,14 @@ from rectifit.tables import WARNING
 
 __all__ = ["make_console", "print_certificate", "print_fit", "print_json", "print_notes", "write_report"]
 
+# What to do where nothing is proved.
+ADVICE = "; run rectifit certify"
 # Characters per line where the output is not a terminal.
 WIDTH = 100
 # Characters between two columns.
 COLUMN_GAP = 2
 # Characters of a name for which other columns are dropped, and for which they are not.
 MAX_NAME = 14
-# What to do where nothing is proved.
-ADVICE = "; run rectifit certify"
 MIN_NAME = 8
 
 
