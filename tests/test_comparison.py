@@ -1,102 +1,11 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from rectifit.comparison import METHODS, compare
 from rectifit.comparison.baselines import BASELINES, ClippedLinearRegression, baselines_within
 from rectifit.datasets import make_relu
-from rectifit.tobit import fit_tobit, negative_log_likelihood
-
-
-def simulate(n, seed, sigma=1.5):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3)) * [1.0, 100.0, 0.01] + [0.0, 5.0, 1.0]
-    beta, intercept = np.array([2.0, -0.01, 50.0]), -50.0
-    latent = X @ beta + intercept + sigma * rng.standard_normal(n)
-    return X, np.maximum(latent, 0.0), beta, intercept
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_gradient_of_the_likelihood(seed):
-    rng = np.random.default_rng(seed)
-    A = np.column_stack([rng.normal(size=(40, 2)), np.ones(40)])
-    y = np.maximum(rng.normal(size=40), 0.0)
-    theta = rng.normal(size=4)
-    numeric = approx_fprime(theta, lambda t: negative_log_likelihood(t, A, y)[0], 1e-7)
-    np.testing.assert_allclose(negative_log_likelihood(theta, A, y)[1], numeric, rtol=1e-4, atol=1e-4)
-
-
-def test_likelihood_far_in_the_tail_is_finite():
-    value, gradient = negative_log_likelihood(np.array([1e3, 0.0]), np.ones((2, 1)), np.array([0.0, 1.0]))
-    assert np.isfinite(value)
-    assert np.isfinite(gradient).all()
-
-
-def test_tobit_recovers_the_latent_coefficients():
-    X, y, beta, intercept = simulate(20_000, 0)
-    model = fit_tobit(X, y)
-    np.testing.assert_allclose(model.beta, beta, rtol=0.05)
-    assert model.intercept == pytest.approx(intercept, rel=0.05)
-    assert model.sigma == pytest.approx(1.5, rel=0.03)
-
-
-def test_tobit_is_at_a_maximum():
-    X, y, *_ = simulate(300, 1)
-    model = fit_tobit(X, y)
-    theta = np.array([*model.beta, model.intercept, np.log(model.sigma)])
-    A = np.column_stack([X, np.ones(len(y))])
-    value, gradient = negative_log_likelihood(theta, A, y)
-    assert -value == pytest.approx(model.log_likelihood, rel=1e-12)
-    scale = np.array([*X.std(axis=0), 1.0, 1.0])
-    np.testing.assert_allclose(gradient / scale / len(y), 0.0, atol=1e-5)
-
-
-def test_tobit_without_censoring_is_least_squares():
-    X, y, *_ = simulate(200, 2)
-    y = y + 1.0
-    model = fit_tobit(X, y)
-    line = LinearRegression().fit(X, y).predict(X)
-    np.testing.assert_allclose(X @ model.beta + model.intercept, line, atol=1e-5)
-    assert model.sigma == pytest.approx(np.sqrt(np.mean((y - line) ** 2)), rel=1e-5)
-
-
-def test_tobit_of_the_published_example():
-    """The survey of Fair (1978), as in Kleiber and Zeileis, Applied Econometrics with R, 2008."""
-    fair = pytest.importorskip("statsmodels.datasets.fair")
-    lines = (Path(fair.__file__).parent / "fair_pt.csv").read_text().splitlines()
-    rows = np.array([line.split(",") for line in lines[1:]], dtype=float)
-    columns = dict(zip(lines[0].split(","), rows.T, strict=True))
-    names = ("age", "nmarried", "religious", "occupation", "rate_marriage")
-    model = fit_tobit(np.column_stack([columns[name] for name in names]), columns["naffairs"])
-    published = [-0.17933, 0.55414, -1.68622, 0.32605, -2.28497]
-    np.testing.assert_allclose(model.beta, published, atol=1e-5)
-    assert model.intercept == pytest.approx(8.17420, abs=1e-5)
-    assert np.log(model.sigma) == pytest.approx(2.10986, abs=1e-5)
-    assert model.log_likelihood == pytest.approx(-705.6, abs=0.05)
-
-
-def test_tobit_predicts_the_mean():
-    X, y, *_ = simulate(20_000, 3)
-    predicted = fit_tobit(X, y).predict(X)
-    assert predicted.min() > 0.0
-    for part in np.array_split(np.argsort(predicted), 5):
-        # Five standard errors of a mean.
-        assert abs((predicted - y)[part].mean()) < 5 * (predicted - y)[part].std() / np.sqrt(len(part))
-
-
-@pytest.mark.parametrize(("y", "words"), [([-1.0, 1.0], "negative entry"), ([0.0, 0.0], "0 everywhere")])
-def test_tobit_refuses(y, words):
-    with pytest.raises(ValueError, match=words):
-        fit_tobit([[1.0], [2.0]], y)
-
-
-def test_tobit_where_the_likelihood_has_no_maximum():
-    model = fit_tobit([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0])
-    np.testing.assert_allclose(model.predict(np.array([[4.0]])), 4.0, atol=1e-6)
 
 
 def test_general_solver_reaches_realizable_data():

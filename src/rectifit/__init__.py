@@ -1,5 +1,6 @@
 """ReLU regression: fit y ~ max(0, X beta + intercept) by least squares, with proof of quality."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rectifit.api import certify, solve
@@ -9,6 +10,7 @@ from rectifit.surrogate import SurrogateSolution, SurrogateSolver, solve_surroga
 
 if TYPE_CHECKING:
     from rectifit.estimator import ReLURegressor
+    from rectifit.estimator_tobit import TobitRegressor
 
 __version__ = "0.1.0"
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "Solution",
     "SurrogateSolution",
     "SurrogateSolver",
+    "TobitRegressor",
     "__version__",
     "certify",
     "solve",
@@ -25,10 +28,11 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # scikit-learn is loaded for those who ask for the estimator.
-    if name == "ReLURegressor":
-        from rectifit.estimator import ReLURegressor
+# Loaded when they are asked for: scikit-learn takes longer than all the rest.
+LATER = {"ReLURegressor": "rectifit.estimator", "TobitRegressor": "rectifit.estimator_tobit"}
 
-        return ReLURegressor
+
+def __getattr__(name: str) -> Any:
+    if name in LATER:
+        return getattr(import_module(LATER[name]), name)
     raise AttributeError(f"module 'rectifit' has no attribute {name!r}")

@@ -27,8 +27,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rectifit._typing import Matrix, Vector
+from rectifit.estimator_tobit import TobitRegressor
 from rectifit.formatting import write_number
-from rectifit.tobit import fit_tobit
 
 __all__ = [
     "BASELINES",
@@ -36,7 +36,6 @@ __all__ = [
     "Candidate",
     "ClippedLinearRegression",
     "LeastSquaresStarts",
-    "TobitMean",
     "baselines_within",
 ]
 
@@ -136,17 +135,6 @@ class BoundedLeastSquares(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(X @ self.coef_ + self.intercept_)
 
 
-class TobitMean(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """The mean of the observed outcome in a Tobit model."""
-
-    def fit(self, X: Matrix, y: Vector) -> TobitMean:
-        self.model_ = fit_tobit(X, y)
-        return self
-
-    def predict(self, X: Matrix) -> Vector:
-        return self.model_.predict(X)
-
-
 class RootMeanSquareScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Divides outcomes by their root mean square, which keeps zeros and signs."""
 
@@ -194,7 +182,7 @@ BASELINES = (
         _standardised(TweedieRegressor(power=TWEEDIE_POWER, alpha=0.0, link="log", max_iter=MAX_ITER_GLM)),
         needs_non_negative=True,
     ),
-    Candidate("Tobit", TobitMean(), needs_non_negative=True),
+    Candidate("Tobit", TobitRegressor(), needs_non_negative=True),
 )
 
 
