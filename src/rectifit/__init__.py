@@ -3,14 +3,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rectifit.api import certify, solve
-from rectifit.data.problem import Problem
-from rectifit.solution import Certificate, Solution
-from rectifit.surrogate import SurrogateSolution, SurrogateSolver, solve_surrogate
-
 if TYPE_CHECKING:
+    from rectifit.api import certify, solve
+    from rectifit.data.problem import Problem
     from rectifit.estimator import ReLURegressor
     from rectifit.estimator_tobit import TobitRegressor
+    from rectifit.solution import Certificate, Solution
+    from rectifit.surrogate import SurrogateSolution, SurrogateSolver, solve_surrogate
 
 __version__ = "0.1.0"
 __all__ = [
@@ -28,11 +27,27 @@ __all__ = [
 ]
 
 
-# Loaded when they are asked for: scikit-learn takes longer than all the rest.
-LATER = {"ReLURegressor": "rectifit.estimator", "TobitRegressor": "rectifit.estimator_tobit"}
+# Loaded when they are asked for: what is not used takes no time, and the command line can be interrupted
+# while it loads the rest.
+LATER = {
+    "Certificate": "rectifit.solution",
+    "Problem": "rectifit.data.problem",
+    "ReLURegressor": "rectifit.estimator",
+    "Solution": "rectifit.solution",
+    "SurrogateSolution": "rectifit.surrogate",
+    "SurrogateSolver": "rectifit.surrogate",
+    "TobitRegressor": "rectifit.estimator_tobit",
+    "certify": "rectifit.api",
+    "solve": "rectifit.api",
+    "solve_surrogate": "rectifit.surrogate",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in LATER:
         return getattr(import_module(LATER[name]), name)
     raise AttributeError(f"module 'rectifit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *LATER]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from shutil import get_terminal_size
 from typing import Any
 
 __all__ = ["Progress"]
@@ -52,7 +53,8 @@ class Progress:
             self._bar = _make_bar()
         if self._bar is None:
             share = f"{done:,}" if total is None else f"{done:,} of {total:,}"
-            sys.stderr.write(f"\r{text}, {share}\x1b[K")
+            line = f"{text}, {share}"[: max(get_terminal_size().columns - 1, 1)]
+            sys.stderr.write(f"\r{line}\x1b[K")
             sys.stderr.flush()
             self._written = True
             return
@@ -66,9 +68,12 @@ def _make_bar() -> Any:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
         from rich.progress import Progress as Bar
+        from rich.table import Column
     except ImportError:
         return None
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    # The text is cut where the terminal is narrow; a line that wraps could not be written over.
+    text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis"))
+    columns = (text, BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
     bar = Bar(*columns, console=Console(stderr=True), transient=True)
     bar.start()
     return bar

@@ -104,6 +104,10 @@ class Comparison:
         return Table("comparison", "", columns, rows, " ".join(self.remarks()))
 
 
+# Why a fit is missing from a comparison that was not finished.
+INTERRUPTED = "the comparison was interrupted"
+
+
 def compare(
     X: Matrix,
     y: Vector,
@@ -162,9 +166,16 @@ def compare(
             )
         folds, bound = _draw_folds(y.size, seed), certificate.lower_bound / y.size
         rows = []
-        for i, candidate in enumerate(candidates):
-            progress.update(f"comparing, {candidate.name}", i, len(candidates))
-            rows.append(_measure(candidate, X, y, folds, bound))
+        try:
+            for i, candidate in enumerate(candidates):
+                progress.update(f"comparing, {candidate.name}", i, len(candidates))
+                rows.append(_measure(candidate, X, y, folds, bound))
+        except KeyboardInterrupt:
+            # What was finished is shown.
+            if not rows:
+                raise
+            left = candidates[len(rows) :]
+            rows += [ComparedFit(one.name, one.ours, skipped=INTERRUPTED) for one in left]
     return Comparison(tuple(rows), certificate)
 
 
