@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from rectifit.api import certify, solve
     from rectifit.data.problem import Problem
     from rectifit.estimator import ReLURegressor
+    from rectifit.estimator_cv import ReLURegressorCV
     from rectifit.estimator_tobit import TobitRegressor
     from rectifit.solution import Certificate, Solution
     from rectifit.surrogate import SurrogateSolution, SurrogateSolver, solve_surrogate
@@ -16,6 +17,7 @@ __all__ = [
     "Certificate",
     "Problem",
     "ReLURegressor",
+    "ReLURegressorCV",
     "Solution",
     "SurrogateSolution",
     "SurrogateSolver",
@@ -33,6 +35,7 @@ LATER = {
     "Certificate": "rectifit.solution",
     "Problem": "rectifit.data.problem",
     "ReLURegressor": "rectifit.estimator",
+    "ReLURegressorCV": "rectifit.estimator_cv",
     "Solution": "rectifit.solution",
     "SurrogateSolution": "rectifit.surrogate",
     "SurrogateSolver": "rectifit.surrogate",

@@ -284,7 +284,7 @@ def _invert(information: Matrix, slopes: Matrix) -> Matrix:
 
 
 def _log_phi(z: Vector) -> Vector:
-    return -0.5 * np.square(z) - LOG_ROOT_2PI
+    return np.asarray(-0.5 * np.square(z) - LOG_ROOT_2PI)
 
 
 def _phi(z: Vector) -> Vector:
