@@ -78,6 +78,11 @@ class Covariance:
         """Roots of the diagonal."""
         return np.sqrt(self.matrix.diagonal())
 
+    @property
+    def missing(self) -> Mask:
+        """Coefficients that the data do not determine."""
+        return np.isnan(self.matrix.diagonal()[: self.moments.above.mean.size])
+
     def hide_fixed(self, std_error: Vector) -> Vector:
         """Standard errors of the first estimates, NaN for those that have none of their own."""
         return np.where(self.is_fixed[: std_error.size], np.nan, std_error)

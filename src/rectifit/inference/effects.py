@@ -8,6 +8,8 @@ spread of u. The delta method takes both, d(s beta_j)/dtheta = s e_j + beta_j ds
 are for the rows at hand: that other rows would have another share is not in them.
 
 At the means of the columns it is beta_j, or 0 with standard error 0 where the means are not active.
+
+The discrete effect of a column of zeros and ones is M_j(1) - M_j(0), with M_j(v) from `columns`.
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from rectifit._typing import Vector
+from rectifit._typing import Integers, Vector
 from rectifit.checks import check_number
 from rectifit.fit import Fit, fit_of
+from rectifit.inference.columns import SETTERS, delta_errors, find_column, read_columns
 from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.summary import feature_names
 from rectifit.inference.sums import FitMoments, list_estimates
@@ -32,6 +35,7 @@ def marginal_effects(
     solution: Fit | Any,
     at: str = "average",
     *,
+    discrete: bool | Sequence[str] = False,
     covariance: str = "nonrobust",
     level: float = 0.95,
     names: Sequence[str] | None = None,
@@ -44,6 +48,9 @@ def marginal_effects(
     solution : Solution or fitted estimator
     at : {"average", "means"}
         Averaged over the rows, with their weights, or at the weighted means of the columns.
+    discrete : bool or sequence of str, default=False
+        Columns whose effect is the change of E[y | x] from 0 to 1 instead of a derivative. True: all columns
+        that have only zeros and ones.
     covariance, level, names : as in `summarise`
     **draws : bootstrap, random_state and n_jobs, as in `estimate_covariance`
 
@@ -57,8 +64,10 @@ def marginal_effects(
     solution = fit_of(solution)
     if at not in ("average", "means"):
         raise ValueError(f"at is {at!r}; it must be 'average' or 'means'")
+    p = solution.beta.size
+    names = feature_names(solution.feature_names if names is None else names, p)
     found = estimate_covariance(solution, covariance, **draws)
-    p, sides, notes = solution.beta.size, found.moments, found.notes
+    sides, notes = found.moments, found.notes
     slopes = np.eye(p, len(found.matrix))
     if at == "average":
         factor = sides.share_active
@@ -69,11 +78,18 @@ def marginal_effects(
         slopes = factor * slopes
         if factor == 0.0:
             notes = (*notes, "the means of the columns are at the floor, where nothing has an effect")
-    variance = np.einsum("jk,kl,jl->j", slopes, found.matrix, slopes)
+    coefficient = factor * solution.beta + 0.0
+    stepped = _find_steps(discrete, names, sides)
+    if stepped.size:
+        settings = [(j, value) for value in (0.0, 1.0) for j in stepped.tolist()]
+        means, derivatives = SETTERS[at](solution, sides, settings)
+        coefficient[stepped] = np.diff(means.reshape(2, -1), axis=0)[0]
+        slopes[stepped] = np.subtract(*np.split(derivatives, 2)[::-1])
+        notes = (*notes, f"change from 0 to 1: {', '.join(names[j] for j in stepped)}")
     return MarginalEffects(
-        names=feature_names(solution.feature_names if names is None else names, p),
-        coefficient=factor * solution.beta + 0.0,
-        std_error=found.hide_fixed(np.sqrt(variance)),
+        names=names,
+        coefficient=coefficient,
+        std_error=found.hide_fixed(delta_errors(slopes, found.matrix)),
         at_bound=tuple(found.at_bound[:p].tolist()),
         level=check_number(level, "level", above=0.0, below=1.0),
         covariance=found.kind,
@@ -81,6 +97,20 @@ def marginal_effects(
         at=at,
         share_active=sides.share_active,
     )
+
+
+def _find_steps(discrete: bool | Sequence[str], names: Sequence[str], sides: FitMoments) -> Integers:
+    """Numbers of the columns with discrete effects."""
+    if isinstance(discrete, bool | np.bool_):
+        return np.flatnonzero(read_columns(sides).is_dummy) if discrete else np.empty(0, np.int64)
+    if isinstance(discrete, str):
+        raise TypeError(f"discrete is {discrete!r}; it must be True, False or a list of names of columns")
+    chosen = np.array([find_column(feature, names, "discrete") for feature in discrete], dtype=np.int64)
+    is_dummy = read_columns(sides).is_dummy
+    for j in chosen.tolist():
+        if not is_dummy[j]:
+            raise ValueError(f"discrete names {names[j]}, which has other values than 0 and 1, or only one")
+    return chosen
 
 
 def _share_slopes(solution: Fit, sides: FitMoments) -> Vector:

@@ -11,6 +11,7 @@ from rectifit.checks import check_number
 from rectifit.constraints import Constraints
 from rectifit.fit import Fit, fit_of
 from rectifit.formatting import write_count, write_number
+from rectifit.inference.collinear import explain_collinear
 from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.sums import list_estimates
 from rectifit.inference.tables import Summary
@@ -70,7 +71,7 @@ def summarise(
         constraints=describe_constraints(solution.constraints, names),
         level=level,
         covariance=found.kind if bootstrap is None else f"bootstrap, {bootstrap} draws",
-        notes=(*found.notes, *_few_rows(found.df)),
+        notes=(*found.notes, *explain_collinear(sides, found.missing, names), *_few_rows(found.df)),
         objective=solution.objective,
         r_squared=1.0 - sides.lost / sides.spread_y if sides.spread_y > 0.0 else np.nan,
         share_active=sides.share_active,

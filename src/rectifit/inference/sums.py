@@ -100,6 +100,10 @@ class FitMoments:
         """The same with the sums that were asked for so far, and without the data."""
         return replace(self, _data=None)
 
+    def can_reduce(self, key: Hashable) -> bool:
+        """Whether a sum is known, or the data are there."""
+        return key in self._known or self._data is not None
+
     def reduce(self, key: Hashable | None, task: RowTask) -> Any:
         """A sum over the data, which is worked out once: for one fit, all of its arguments are the same.
 
