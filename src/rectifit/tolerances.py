@@ -63,6 +63,10 @@ CONSTANT_COLUMN_TOL = 1e-9
 # Share of a coefficient in directions that the rows do not determine, above which it has no standard error.
 # Eigenvectors of eigenvalues below GRAM_RANK_TOL are known to about its root, 1e-6.
 UNSEEN_TOL = 1e-5
+# Share of its variance. What is left of a column beside others is rounding if it is less: the column follows
+# from them. A combination leaves out columns that contribute less than DEPENDENT_TOL of its size.
+RESIDUAL_VARIANCE_TOL = 1e-10
+DEPENDENT_TOL = 1e-6
 # Degrees of freedom. With less than this left, by a row or by all, nothing but rounding is left.
 FREEDOM_TOL = 1e-10
 # Share of the largest diagonal entry, added to Gram matrices that are factorised in batches, so that

@@ -89,11 +89,10 @@ def demo(time_limit: float, report: str) -> None:
         f"{write_duration(certificate.seconds)}. All numbers were recomputed from the data and agree.\n",
         markup=False,
     )
-    print_notes(notes)
-    write_report(solution, summary, report, target, "the RAND Health Insurance Experiment")
+    written = write_report(solution, summary, report, target, "the RAND Health Insurance Experiment")
+    print_notes([*notes, written])
     console.print(
-        "To fit your own data:   rectifit fit data.csv --target COL --report fit.html\n"
-        f"The report of this fit: {report}",
+        "To fit your own data: rectifit fit data.csv --target COL --report fit.html",
         markup=False,
         soft_wrap=True,
     )

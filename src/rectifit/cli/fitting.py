@@ -189,8 +189,7 @@ def fit(
     if report is not None:
         data_name = Path(data[0]).name if len(data) == 1 else f"{len(data)} files"
         data_name = "standard input" if data[0] == STANDARD_STREAM else data_name
-        write_report(solution, summary, report, target, data_name)
-        notes.append(f"the report is in {report}")
+        notes.append(write_report(solution, summary, report, target, data_name))
     if as_json:
         print_json(model.model_dump(mode="json") | {"notes": [*notes, *summary.notes]})
         return

@@ -113,8 +113,19 @@ def print_certificate(certificate: Certificate) -> None:
     _print_facts(make_console(), facts)
 
 
-def write_report(solution: Solution, summary: Summary, path: str, target: str, data_name: str) -> None:
-    """Write the HTML report of a fit, with a comparison where there is no obstacle to it."""
+def write_report(solution: Solution, summary: Summary, path: str, target: str, data_name: str) -> str:
+    """Write the HTML report of a fit, with a comparison where there is no obstacle to it.
+
+    Returns a note. Ctrl-C ends the report alone: what is known of the fit is still to be shown.
+    """
+    try:
+        _write_page(solution, summary, path, target, data_name)
+    except KeyboardInterrupt:
+        return f"interrupted: the report {path} was not written"
+    return f"the report is in {path}"
+
+
+def _write_page(solution: Solution, summary: Summary, path: str, target: str, data_name: str) -> None:
     # Imported here: other commands start faster without the libraries that draw.
     from rectifit.comparison import compare_fit
     from rectifit.report import write_report as write_page

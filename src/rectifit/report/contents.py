@@ -2,49 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from rectifit._typing import Mask, Vector
+from rectifit._typing import Vector
 from rectifit.comparison import Comparison, find_obstacle
 from rectifit.data.problem import Problem
-from rectifit.inference import Summary
-from rectifit.solution import Solution
+from rectifit.fit import Fit
+from rectifit.inference import PredictedMargins, Summary, estimate_covariance, predicted_margins
+from rectifit.inference.columns import read_columns
+from rectifit.inference.sandwich import KINDS
+from rectifit.plot import FittedRows
 from rectifit.surrogate.rows_engine import RowsEngine
 
-__all__ = ["Points", "ReportData", "SplitPath", "collect"]
+__all__ = ["ReportData", "SplitPath", "collect"]
 
-# Scatter plots show a random sample of larger data, always the same.
-MAX_POINTS = 4000
 # Splits of the path.
 N_SPLITS = 30
-# Rows of data read in passes that are drawn.
+# Rows of data read in passes of which the path is made.
 N_SAMPLED_ROWS = 5000
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Rows of a scatter plot: u = X beta + intercept, and the outcomes."""
-
-    u: Vector
-    y: Vector
-    floor: float
-
-    @property
-    def fitted(self) -> Vector:
-        """Predictions."""
-        return np.maximum(self.u, self.floor)
-
-    @property
-    def residuals(self) -> Vector:
-        """Observed - predicted."""
-        return self.y - self.fitted
-
-    @property
-    def is_above(self) -> Mask:
-        """Whether the prediction is above the floor."""
-        return self.u > self.floor
+# Variables whose effects are drawn.
+MAX_EFFECTS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,60 +52,86 @@ class ReportData:
     Attributes
     ----------
     target, data_name : names of the outcome and of the data
+    units : of the outcome and of variables, by their names
     problem, solution, summary : what was fitted, the fit, and its estimates
-    points, path : for the figures
-    n_drawn : number of rows in the figures
+    rows, path : for the figures
+    margins : how the prediction depends on variables, those with the largest effects over their range first
+    n_sampled : number of rows of which the path is made
     comparison : with other ways to fit, or None
     obstacle : why there is no comparison, if there is a reason
+    origin : what made the report, and when
     """
 
     target: str
     data_name: str
+    units: Mapping[str, str]
     problem: Problem
-    solution: Solution
+    solution: Fit
     summary: Summary
-    points: Points
+    rows: FittedRows
     path: SplitPath
-    n_drawn: int
+    margins: tuple[PredictedMargins, ...]
+    n_sampled: int
     comparison: Comparison | None
     obstacle: str | None
+    origin: tuple[tuple[str, str], ...]
+
+    def label(self, name: str) -> str:
+        """The name of the outcome or of a variable, with its unit where it is known."""
+        unit = self.units.get(name)
+        return name if unit is None else f"{name} ({unit})"
 
 
 def collect(
-    solution: Solution,
+    solution: Fit,
     summary: Summary,
     *,
     target: str = "y",
     data_name: str = "",
     comparison: Comparison | None = None,
+    units: Mapping[str, str] | None = None,
+    origin: tuple[tuple[str, str], ...] = (),
 ) -> ReportData:
     """Compute what a report shows; arguments as in `write_report`."""
     problem = solution.problem
     assert problem is not None
-    drawn = problem.sampled(N_SAMPLED_ROWS)
+    sampled = problem.sampled(N_SAMPLED_ROWS)
     return ReportData(
         target=target,
         data_name=data_name,
+        units=dict(units or {}),
         problem=problem,
         solution=solution,
         summary=summary,
-        points=_choose_points(solution, drawn),
-        path=_follow_splits(solution, drawn),
-        n_drawn=drawn.n_samples,
+        rows=FittedRows.of(
+            solution, target=target if units is None or target not in units else f"{target} ({units[target]})"
+        ),
+        path=_follow_splits(solution, sampled),
+        margins=_find_margins(solution, summary),
+        n_sampled=sampled.n_samples,
         comparison=comparison,
         obstacle=find_obstacle(solution) if comparison is None else None,
+        origin=origin,
     )
 
 
-def _choose_points(solution: Solution, problem: Problem) -> Points:
-    u, y = problem.preactivation(solution.beta, solution.intercept), problem.y
-    if u.size > MAX_POINTS:
-        chosen = np.random.default_rng(0).choice(u.size, MAX_POINTS, replace=False)
-        u, y = u[chosen], y[chosen]
-    return Points(u, y, solution.floor)
+def _find_margins(solution: Fit, summary: Summary) -> tuple[PredictedMargins, ...]:
+    """Predicted margins of the variables that matter most, if any do."""
+    if summary.n_active == 0:
+        return ()
+    kind = summary.covariance if summary.covariance in KINDS else "nonrobust"
+    found = estimate_covariance(solution, kind)
+    columns = read_columns(found.moments)
+    reach = np.abs(solution.beta) * (columns.high - columns.low)
+    names = summary.names[: solution.beta.size]
+    return tuple(
+        predicted_margins(solution, j, covariance=found, names=names, level=summary.level)
+        for j in np.argsort(-reach, kind="stable")[:MAX_EFFECTS].tolist()
+        if reach[j] > 0.0
+    )
 
 
-def _follow_splits(solution: Solution, problem: Problem) -> SplitPath:
+def _follow_splits(solution: Fit, problem: Problem) -> SplitPath:
     shifted = problem.shifted(solution.floor)
     engine, data = RowsEngine(shifted), shifted.loaded()
     sets = engine.split_sets(N_SPLITS)

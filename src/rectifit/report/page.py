@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from rectifit import __version__
 from rectifit.comparison import Comparison
+from rectifit.fit import Fit, fit_of
 from rectifit.formatting import NOTHING, write_amount, write_count, write_duration, write_number, write_share
 from rectifit.inference import Summary, summarise
 from rectifit.report.contents import ReportData, collect
 from rectifit.report.sections import make_sections
-from rectifit.solution import Certificate, Solution
+from rectifit.solution import Certificate
 from rectifit.web import Page
 
 __all__ = ["render", "write_report"]
@@ -22,12 +26,14 @@ MAX_MEANINGFUL_GAP = 0.9
 
 
 def write_report(
-    solution: Solution,
+    solution: Fit | Any,
     path: str | Path,
     *,
     names: Sequence[str] | None = None,
-    target: str = "y",
+    target: str | None = None,
     data_name: str = "",
+    units: Mapping[str, str] | None = None,
+    command: str | None = None,
     covariance: str = "nonrobust",
     summary: Summary | None = None,
     comparison: Comparison | None = None,
@@ -36,15 +42,19 @@ def write_report(
 
     Parameters
     ----------
-    solution : Solution
+    solution : Solution or fitted estimator
         With its data.
     path : path of the HTML file
     names : sequence of str, optional
-        Names of the columns of X.
-    target : str, default="y"
-        Name of the outcome.
+        Names of the columns of X. Default: those of the data frame of the fit, else x0, x1, ...
+    target : str, optional
+        Name of the outcome. Default: that of the data of the fit, else y.
     data_name : str, optional
         Name of the data.
+    units : mapping of str to str, optional
+        Units of the outcome and of columns by their names, such as {"income": "dollars"}.
+    command : str, optional
+        The command that made the report, shown at the end of the page. Default: the call of the fit.
     covariance : str, default="nonrobust"
         Kind of the standard errors, as in `inference.summarise`.
     summary : Summary, optional
@@ -52,10 +62,55 @@ def write_report(
     comparison : Comparison, optional
         The result of `comparison.compare`, for a section on other ways to fit the same data.
     """
+    fitted = fit_of(solution)
     if summary is None:
-        summary = summarise(solution, names=names, covariance=covariance)
-    data = collect(solution, summary, target=target, data_name=data_name, comparison=comparison)
+        summary = summarise(fitted, names=names, covariance=covariance)
+    target = target or fitted.target or "y"
+    known = {target, *summary.names}
+    for name in units or ():
+        if name not in known:
+            raise ValueError(
+                f"units names {name!r}; it must be the outcome or one of {', '.join(summary.names)}"
+            )
+    made_by = ("call", describe_call(solution)) if command is None else ("command", command)
+    data = collect(
+        fitted,
+        summary,
+        target=target,
+        data_name=data_name,
+        comparison=comparison,
+        units=units,
+        origin=(("made with", f"rectifit {__version__}"), ("date", _write_today()), made_by),
+    )
     render(data).write(Path(path))
+
+
+def describe_call(model: Any) -> str:
+    """The call that made a fit, as far as the fit knows it.
+
+    Examples
+    --------
+    >>> from rectifit import solve
+    >>> describe_call(solve([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], "sorting", alpha=0.5))
+    "solve(X, y, 'sorting', alpha=0.5)"
+    """
+    if not isinstance(model, Fit):
+        # Long parameters would be broken into several lines.
+        return f"{' '.join(repr(model).split())}.fit(X, y)"
+    options = {
+        "sample_weight": "..." if model.is_weighted else None,
+        "fit_intercept": None if model.fit_intercept else "False",
+        "alpha": f"{model.alpha:g}" if model.alpha else None,
+        "floor": "'estimate'" if model.floor_is_estimated else f"{model.floor:g}" if model.floor else None,
+    }
+    given = [f"{name}={value}" for name, value in options.items() if value is not None]
+    constrained = ["..."] * (model.constraints is not None)
+    return f"solve({', '.join(['X', 'y', repr(model.method), *given, *constrained])})"
+
+
+def _write_today() -> str:
+    today = date.today()
+    return f"{today.day} {today:%B %Y}"
 
 
 def render(data: ReportData) -> Page:
@@ -76,9 +131,10 @@ def render(data: ReportData) -> Page:
                 NOTHING if np.isnan(summary.r_squared) else f"{summary.r_squared:.3f}",
             ),
             ("sum of squared errors", write_amount(summary.objective)),
-            ("no fit is better by more than", _write_gap(data.solution.certificate)),
+            ("no fit can be better by more than", _write_gap(data.solution.certificate)),
             ("time of the fit", write_duration(summary.seconds)),
         ],
+        data.origin,
     )
 
 

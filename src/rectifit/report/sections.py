@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rectifit import plot
 from rectifit.comparison import Comparison
 from rectifit.formatting import write_count, write_duration, write_level, write_number, write_share
+from rectifit.inference.tables import describe_covariance
 from rectifit.report.contents import ReportData
-from rectifit.report.figures import draw_fitted, draw_hinge, draw_path, draw_proof, draw_residuals
+from rectifit.report.figures import draw, draw_effects, draw_path
 from rectifit.solution import Certificate
-from rectifit.web import Figure, Section
+from rectifit.web import Section
 
 __all__ = ["make_sections"]
 
@@ -19,6 +21,7 @@ def make_sections(data: ReportData) -> list[Section]:
     return [
         _model(data),
         _coefficients(data),
+        *([_effects(data)] if data.margins else []),
         _fit(data),
         _residuals(data),
         _path(data),
@@ -65,6 +68,7 @@ def _model(data: ReportData) -> Section:
 def _coefficients(data: ReportData) -> Section:
     summary, table = data.summary, data.summary.table()
     note = " ".join([table.note, *map(_sentence, summary.notes)])
+    units = [f"{name} in {data.units[name]}" for name in (data.target, *summary.names) if name in data.units]
     return Section(
         "coefficients",
         "Coefficients",
@@ -77,26 +81,48 @@ def _coefficients(data: ReportData) -> Section:
             f"{write_level(summary.level)} confidence, the true coefficient lies between the last two "
             "columns. A small p-value, say below 0.05, means that such data would be unlikely if the true "
             "coefficient were 0.",
+            *([f"Units: {', '.join(units)}."] if units else []),
         ],
         [replace(table, note=note)],
     )
 
 
+def _effects(data: ReportData) -> Section:
+    n_left = data.solution.beta.size - len(data.margins)
+    kind = data.margins[0].covariance
+    others = f" The {len(data.margins)} variables with the largest effects are shown." * (n_left > 0)
+    return Section(
+        "effects",
+        "What each variable does",
+        [
+            f"The mean prediction of {data.target} if all rows had the same value of one variable and kept "
+            f"their own values of all others.{others} Bands and bars are {write_level(data.summary.level)} "
+            f"intervals ({describe_covariance(kind)}). A line is curved where the variable decides how many rows are "
+            "predicted above the floor.",
+        ],
+        draw_effects(data),
+    )
+
+
 def _fit(data: ReportData) -> Section:
+    target = data.label(data.target)
     return Section(
         "fit",
         "The fit in two pictures",
         _drawn_from(data),
         [
-            Figure.from_matplotlib(
-                draw_hinge(data.points, data.target),
-                f"Scatter plot of {data.target} against the linear part, with the fitted hinge",
-                "Each dot is a row. The line bends where the linear part reaches the floor.",
+            draw(
+                plot.fit,
+                data.rows,
+                alt=f"Scatter plot of {target} against the linear part, with the fitted hinge",
+                caption="Each dot is a row. The line bends where the linear part reaches the floor.",
             ),
-            Figure.from_matplotlib(
-                draw_fitted(data.points, data.target),
-                f"Scatter plot of observed against fitted {data.target}",
-                "For a dot on the line, the prediction is exact.",
+            draw(
+                plot.fit,
+                data.rows,
+                against="prediction",
+                alt=f"Scatter plot of observed against predicted {target}",
+                caption="For a dot on the line, the prediction is exact.",
             ),
         ],
     )
@@ -106,19 +132,30 @@ def _residuals(data: ReportData) -> Section:
     return Section(
         "residuals",
         "Residuals",
-        _drawn_from(data),
+        ["Residual = observed - predicted.", *_drawn_from(data)],
         [
-            Figure.from_matplotlib(
-                draw_residuals(data.points, data.target),
-                "Residuals against fitted values, and their histogram",
-                "Residual = observed - predicted. A pattern in the left picture suggests that something is "
-                "missing from the model.",
-            )
+            draw(
+                plot.residuals,
+                data.rows,
+                alt="Residuals against predictions",
+                caption="A pattern suggests that something is missing from the model.",
+            ),
+            draw(
+                plot.residuals,
+                data.rows,
+                kind="histogram",
+                alt="Histogram of the residuals",
+                caption="How many rows have which residual.",
+            ),
         ],
     )
 
 
 def _path(data: ReportData) -> Section:
+    sampled = (
+        f" The sums are those of {data.n_sampled:,} of the {data.problem.n_samples:,} rows, chosen at random."
+        * (data.n_sampled < data.problem.n_samples)
+    )
     return Section(
         "path",
         "How the fit was found",
@@ -126,14 +163,12 @@ def _path(data: ReportData) -> Section:
             f"Method: {data.solution.method}; {data.solution.stopped}. The hard part of the problem is to "
             "find out which rows should be predicted above the floor. The sorting method guesses that these "
             "are the rows with the largest outcomes. For each guess it minimises an upper bound of the sum "
-            "of squared errors, a convex surrogate, whose minimum can always be found. The picture shows how "
-            "good each guess is; other methods improve on the best one.",
-            *(f"{sentence} The sums of squares are those of these rows." for sentence in _drawn_from(data)),
+            "of squared errors that has the shape of a bowl (it is convex), so that its lowest point can always "
+            f"be found. The picture shows how good each guess is; other methods improve on the best one.{sampled}",
         ],
         [
-            Figure.from_matplotlib(
-                draw_path(data.path),
-                "Sum of squared errors against the share of outcomes guessed to be above the floor",
+            draw_path(
+                data.path, "Sum of squared errors against the share of outcomes guessed to be above the floor"
             )
         ],
     )
@@ -155,17 +190,14 @@ def _proof(certificate: Certificate) -> Section:
             f"In every better fit, if there is one, {certificate.n_active:,} rows are predicted above the "
             f"floor and {certificate.n_inactive:,} at the floor; {certificate.n_undecided:,} are undecided."
         )
-    figures = (
-        [
-            Figure.from_matplotlib(
-                draw_proof(certificate.history),
-                "Sum of squared errors of the best fit so far, and the lower bound, against time",
-                "The smallest possible sum of squared errors lies between the two lines.",
-            )
-        ]
-        if certificate.history
-        else []
-    )
+    figures = [
+        draw(
+            plot.proof,
+            certificate,
+            alt="Sum of squared errors of the best fit so far, and the lower bound, against time",
+            caption="The smallest possible sum of squared errors lies between the two lines.",
+        )
+    ] * bool(certificate.history)
     return Section("certificate", "How much better could a fit be?", paragraphs, figures)
 
 
@@ -207,9 +239,10 @@ def _assumptions(data: ReportData) -> Section:
 
 def _drawn_from(data: ReportData) -> list[str]:
     """A sentence where the figures show a sample of the rows."""
-    if data.n_drawn == data.problem.n_samples:
+    n_drawn = data.rows.linear.size
+    if n_drawn == data.summary.n_samples:
         return []
-    return [f"Drawn from {data.n_drawn:,} of the {data.problem.n_samples:,} rows, chosen at random."]
+    return [f"Drawn from {n_drawn:,} of the {data.summary.n_samples:,} rows, chosen at random."]
 
 
 def _sentence(text: object) -> str:
