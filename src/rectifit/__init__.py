@@ -45,12 +45,17 @@ LATER = {
     "solve_surrogate": "rectifit.surrogate",
 }
 
+# Packages that need no import of their own: `import rectifit` is enough for rectifit.plot.fit.
+PACKAGES = ("datasets", "inference", "measures", "plot", "theory")
+
 
 def __getattr__(name: str) -> Any:
     if name in LATER:
         return getattr(import_module(LATER[name]), name)
+    if name in PACKAGES:
+        return import_module(f"rectifit.{name}")
     raise AttributeError(f"module 'rectifit' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *LATER]
+    return [*globals(), *LATER, *PACKAGES]
