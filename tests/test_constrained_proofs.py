@@ -98,7 +98,7 @@ def search_above(problem, least, room, n_nodes=300):
     def is_over():
         return bool(found) and found[0].n_nodes > n_nodes
 
-    control = Control(lambda: cutoff, lambda b: None, is_over)
+    control = Control(lambda: cutoff, lambda _: None, is_over)
     found.append(Search(reduced.samples, control, reduced.region, reduced.is_cone))
     is_closed = found[0].run()
     return is_closed, reduced.objective(found[0].lower_bound)

@@ -115,8 +115,8 @@ DEFINITE_PIVOT = 1e-11
 # Whitened units. A larger decrement may come from a Gram matrix that is singular up to rounding: the bound
 # is computed again with `solve_gram`, which detects that.
 MAX_PLAIN_DECREMENT = 1e-3
-# Whitened units. So may a longer v = G^-1 rho: where it is shorter, what is no rounding in rho belongs to what
-# is none in G.
+# Whitened units. So may a longer v = G^-1 rho: where it is shorter, what is no rounding in rho belongs
+# to what is none in G.
 MAX_PLAIN_REACH = 1e3
 # Share of the trace. With larger pivots an inverse is accurate to 1e-9, and an ellipsoid that is widened by
 # INTERVAL_RTOL contains the exact one.

@@ -5,12 +5,13 @@ temperature at which heating or cooling begins. With the other columns at a,
 
     x* = (f - b - sum_(j != k) a_j beta_j) / beta_k.
 
-Delta method. With the row z = (.., x*, .., a_j, .., 1, -1) of derivatives of u - f at x*, in the coefficients,
-the intercept and an estimated floor, the derivative of x* is -z / beta_k, and its variance z'Vz / beta_k^2.
+Delta method. With the row z = (.., x*, .., a_j, .., 1, -1) of derivatives of u - f at x*, in the
+coefficients, the intercept and an estimated floor, the derivative of x* is -z / beta_k, and its variance
+z'Vz / beta_k^2.
 
 Fieller (Journal of the Royal Statistical Society B 16, 1954). All x at which u - f does not differ from 0,
-(u - f)^2 <= q^2 var(u - f). With x = x* + t and v_0, v_1, c for the variances of u - f at x* and of beta_k and
-their covariance, it is the set of t between the roots of
+(u - f)^2 <= q^2 var(u - f). With x = x* + t and v_0, v_1, c for the variances of u - f at x* and of beta_k
+and their covariance, it is the set of t between the roots of
 
     (beta_k^2 - q^2 v_1) t^2 - 2 q^2 c t - q^2 v_0 = 0
 
@@ -24,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -55,8 +56,8 @@ class BalancePoint:
     at : the values of the other columns
     estimate, std_error : the point, and its standard error
     low, high, level : an interval that covers the true point with probability `level`
-    method : "delta", or "bootstrap" if the summary came from one: `std_error`, `low` and `high` are then those of
-        the draws
+    method : "delta", or "bootstrap" if the summary came from one: `std_error`, `low` and `high` are then
+        those of the draws
     fieller : Fieller's interval; None where the slope does not differ from 0
     notes : what a reader must know, sentences
     """
@@ -78,8 +79,8 @@ class BalancePoint:
         method = "delta method" if self.method == "delta" else "bootstrap"
         text = (
             f"Balance point of {self.feature}{' at ' * bool(where)}{where}: {self._write(self.estimate)}, "
-            f"std. error {self._write(self.std_error)}, {write_level(self.level)} from {self._write(self.low)} "
-            f"to {self._write(self.high)} ({method})"
+            f"std. error {self._write(self.std_error)}, {write_level(self.level)} from "
+            f"{self._write(self.low)} to {self._write(self.high)} ({method})"
         )
         if self.fieller is not None:
             text += f", {self._write(self.fieller[0])} to {self._write(self.fieller[1])} (Fieller)"
@@ -107,8 +108,8 @@ def find_balance_point(
     if unknown.any():
         name = summary.names[int(np.flatnonzero(unknown)[0])]
         raise ValueError(
-            f"the balance point depends on {name!r}, which has no standard error; leave collinear columns out "
-            "of the fit, or set this one to 0 by 'at'"
+            f"the balance point depends on {name!r}, which has no standard error; leave collinear columns "
+            "out of the fit, or set this one to 0 by 'at'"
         )
     spread = V[:, used] @ row[used]
     variance = float(row[used] @ spread[used])

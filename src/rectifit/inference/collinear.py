@@ -1,7 +1,7 @@
 """Columns that repeat what others say, by name: the reason why coefficients have no standard error.
 
-Columns are taken in their order. One that is a combination of those before it, and of the constant if there is
-an intercept,
+Columns are taken in their order. One that is a combination of those before it, and of the constant if there
+is an intercept,
 
     x_j = c_0 + sum_k c_k x_k     up to rounding, in the active rows,
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+
 import numpy as np
 
 from rectifit._typing import Mask, Matrix, Vector
@@ -123,9 +124,7 @@ class Sizes:
 
     def merge(self, other: Sizes) -> Sizes:
         """Of both parts of the data."""
-        return Sizes(
-            np.maximum(self.deviation, other.deviation), np.maximum(self.largest, other.largest)
-        )
+        return Sizes(np.maximum(self.deviation, other.deviation), np.maximum(self.largest, other.largest))
 
 
 @dataclass(frozen=True)

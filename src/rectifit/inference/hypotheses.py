@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,7 +57,9 @@ def read_hypotheses(hypotheses: Any, names: Sequence[str]) -> Hypotheses:
         hypotheses = ", ".join(hypotheses)
     found = _parse(hypotheses, names) if isinstance(hypotheses, str) else _read_matrices(hypotheses, names)
     if not found.R.any(axis=1).all():
-        raise ValueError("hypotheses has one that is about no estimate; each must have one with a factor not 0")
+        raise ValueError(
+            "hypotheses has one that is about no estimate; each must have one with a factor not 0"
+        )
     return found
 
 
@@ -94,7 +97,8 @@ def _read_matrices(hypotheses: Any, names: Sequence[str]) -> Hypotheses:
     r = check_array(np.atleast_1d(np.asarray(r)), "r of hypotheses", dimensions=1).astype(np.float64)
     if R.shape[1] != len(names):
         raise ValueError(
-            f"hypotheses has {R.shape[1]} columns; it must have {len(names)}, one for each of {', '.join(names)}"
+            f"hypotheses has {R.shape[1]} columns; it must have {len(names)}, one for each of "
+            f"{', '.join(names)}"
         )
     if r.size not in (1, len(R)):
         raise ValueError(f"r of hypotheses has {r.size} entries; it must have {len(R)}, one per row of R")
@@ -143,8 +147,7 @@ class _Parser:
             sides = [self._sum()]
             while self._accept("="):
                 sides.append(self._sum())
-            pairs = zip(sides, sides[1:], strict=False)
-            lines += [left - right for left, right in pairs] if len(sides) > 1 else sides
+            lines += [left - right for left, right in pairwise(sides)] if len(sides) > 1 else sides
             if self.tokens[self.place][1] == END:
                 return lines
             if not self._accept(","):
@@ -198,5 +201,7 @@ class _Parser:
         if count == 1:
             return self.names.index(name)
         if count:
-            raise ValueError(f"hypotheses has {name!r}, the name of {count} estimates; use a matrix R instead")
+            raise ValueError(
+                f"hypotheses has {name!r}, the name of {count} estimates; use a matrix R instead"
+            )
         raise ValueError(f"hypotheses has {name!r}; the estimates are {', '.join(self.names)}")

@@ -90,9 +90,10 @@ def _refuse(R: Matrix) -> None:
     rank = int(np.linalg.matrix_rank(R / np.linalg.norm(R, axis=1, keepdims=True)))
     if rank < len(R):
         raise ValueError(
-            f"hypotheses are {len(R)}, but at most {rank} of them say something independent; leave out the rest"
+            f"hypotheses are {len(R)}, but at most {rank} of them say something independent; "
+            "leave out the rest"
         )
     raise ValueError(
-        "hypotheses are about numbers whose covariance matrix is singular; constraints hold them, or there are "
-        "fewer groups or draws than hypotheses"
+        "hypotheses are about numbers whose covariance matrix is singular; constraints hold them, or there "
+        "are fewer groups or draws than hypotheses"
     )

@@ -97,8 +97,8 @@ def _effects(data: ReportData) -> Section:
         [
             f"The mean prediction of {data.target} if all rows had the same value of one variable and kept "
             f"their own values of all others.{others} Bands and bars are {write_level(data.summary.level)} "
-            f"intervals ({describe_covariance(kind)}). A line is curved where the variable decides how many rows are "
-            "predicted above the floor.",
+            f"intervals ({describe_covariance(kind)}). A line is curved where the variable decides how many "
+            "rows are predicted above the floor.",
         ],
         draw_effects(data),
     )
@@ -163,8 +163,9 @@ def _path(data: ReportData) -> Section:
             f"Method: {data.solution.method}; {data.solution.stopped}. The hard part of the problem is to "
             "find out which rows should be predicted above the floor. The sorting method guesses that these "
             "are the rows with the largest outcomes. For each guess it minimises an upper bound of the sum "
-            "of squared errors that has the shape of a bowl (it is convex), so that its lowest point can always "
-            f"be found. The picture shows how good each guess is; other methods improve on the best one.{sampled}",
+            "of squared errors that has the shape of a bowl (it is convex), so that its lowest point can "
+            f"always be found. The picture shows how good each guess is; other methods improve on the best "
+            f"one.{sampled}",
         ],
         [
             draw_path(
