@@ -480,7 +480,7 @@ def test_the_summary_says_what_is_at_its_bound():
     table = [text for text in lines if text.startswith(("a,", "b ", "c ", "d,", "intercept"))]
     assert table[0].startswith("a, at its bound 0.5 ")
     assert table[3].startswith("d, at its bound 0.3 ")
-    assert table[0].split()[-6:] == ["0.5000", "nan", "nan", "nan", "nan", "nan"]
+    assert table[0].split()[-6:] == ["0.5", "-", "-", "-", "-", "-"]
     assert len({len(text) for text in table}) == 1
     assert "Constraints: 0 <= a <= 0.5, d <= 0.3" in lines
     assert f"Note: {AT_BOUND}" in lines
