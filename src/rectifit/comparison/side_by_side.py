@@ -24,10 +24,10 @@ from rectifit.api import certify, solve
 from rectifit.comparison.baselines import BASELINES, Candidate, baselines_within
 from rectifit.display import Column, Table
 from rectifit.estimator import ReLURegressor
+from rectifit.fit import Certificate, Fit, Stop, relative_gap
 from rectifit.formatting import NOTHING, write_amount, write_duration, write_number, write_share
 from rectifit.progress import Progress
 from rectifit.routing import takes_long_to_compare
-from rectifit.solution import Certificate, Solution, Stop, relative_gap
 
 __all__ = ["METHODS", "ComparedFit", "Comparison", "compare", "compare_fit", "find_obstacle"]
 
@@ -179,7 +179,7 @@ def compare(
     return Comparison(tuple(rows), certificate)
 
 
-def find_obstacle(solution: Solution) -> str | None:
+def find_obstacle(solution: Fit) -> str | None:
     """Why a fit does not come with a comparison, if so: a sentence."""
     problem = solution.problem
     if problem is None:
@@ -203,7 +203,7 @@ def find_obstacle(solution: Solution) -> str | None:
     return next((sentence for sentence, is_so in obstacles.items() if is_so), None)
 
 
-def compare_fit(solution: Solution, *, verbose: int = 0) -> Comparison | None:
+def compare_fit(solution: Fit, *, verbose: int = 0) -> Comparison | None:
     """A short comparison of a fit with the baselines, in a few seconds; None where there is an obstacle."""
     problem = solution.problem
     if problem is None or find_obstacle(solution) is not None:

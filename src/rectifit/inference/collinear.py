@@ -40,10 +40,10 @@ class Equation:
 
     def describe(self, names: Sequence[str]) -> str:
         """The equation in words."""
-        name, used = names[self.j], np.flatnonzero(self.parts)
-        if used.size == 0:
+        name, used = names[self.j], np.flatnonzero(self.parts).tolist()
+        if not used:
             return f"{name} is constant"
-        if used.size > 1 or self.has_offset:
+        if len(used) > 1 or self.has_offset:
             others = [names[k] for k in used] + ["the constant"] * self.has_offset
             return f"{name} is a linear combination of {_list(others, MAX_PARTS)}"
         k, factor = used[0], self.parts[used[0]]
@@ -112,7 +112,7 @@ def _hold_everywhere(moments: FitMoments, equations: Sequence[Equation]) -> list
         np.array([found.offset for found in equations]),
     )
     sizes: Sizes = moments.reduce(key, task)
-    return (sizes.deviation <= DEPENDENT_TOL * sizes.largest).tolist()
+    return list((sizes.deviation <= DEPENDENT_TOL * sizes.largest).tolist())
 
 
 @dataclass(frozen=True)

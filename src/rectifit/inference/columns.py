@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,14 +35,11 @@ class ColumnSums:
     ----------
     low, high : least and largest value
     n_others : number of values that are neither 0 nor 1
-    weight, total : sum of the weights, and of the rows with them
     """
 
     low: Vector
     high: Vector
     n_others: Vector
-    weight: float
-    total: Vector
 
     def merge(self, other: ColumnSums) -> ColumnSums:
         """The columns of both parts of the data."""
@@ -51,23 +47,16 @@ class ColumnSums:
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
             self.n_others + other.n_others,
-            self.weight + other.weight,
-            self.total + other.total,
         )
 
-    @cached_property
-    def mean(self) -> Vector:
-        """Weighted means."""
-        return self.total / self.weight
-
-    @cached_property
+    @property
     def is_dummy(self) -> Mask:
         """Columns of zeros and ones, with some of either."""
-        return (self.n_others == 0) & (self.low == 0.0) & (self.high == 1.0)
+        return np.asarray((self.n_others == 0) & (self.low == 0.0) & (self.high == 1.0))
 
 
 def read_columns(moments: FitMoments) -> ColumnSums:
-    """Extents and means of the columns."""
+    """Extents of the columns."""
     columns: ColumnSums = moments.reduce("columns", _ColumnsTask(moments.line))
     return columns
 
@@ -81,7 +70,7 @@ def set_in_rows(solution: Fit, moments: FitMoments, settings: Sequence[Setting])
 
 def set_at_means(solution: Fit, moments: FitMoments, settings: Sequence[Setting]) -> tuple[Vector, Matrix]:
     """The same at the means of the columns instead of averaged over the rows."""
-    rows = np.tile(read_columns(moments).mean, (len(settings), 1))
+    rows = np.tile(moments.means, (len(settings), 1))
     for row, (j, value) in zip(rows, settings, strict=True):
         row[j] = value
     u = rows @ solution.beta + moments.line.intercept
@@ -100,7 +89,7 @@ SETTERS = {"average": set_in_rows, "means": set_at_means}
 def delta_errors(slopes: Matrix, covariance: Matrix) -> Vector:
     """Standard errors of functions of the estimates from their derivatives, one line each."""
     variance = np.einsum("jk,kl,jl->j", slopes, covariance, slopes)
-    return np.sqrt(np.maximum(variance, 0.0))
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
 
 def find_column(feature: Any, names: Sequence[str], argument: str = "feature") -> int:
@@ -126,8 +115,6 @@ class _ColumnsTask(RowTask):
             piece.to_numpy(xp.min(xp.where(weighted, X, np.inf), axis=0)),
             piece.to_numpy(xp.max(xp.where(weighted, X, -np.inf), axis=0)),
             piece.to_numpy(xp.sum(weighted & (X != 0.0) & (X != 1.0), axis=0)),
-            float(xp.sum(w)),
-            piece.to_numpy(w @ X),
         )
 
 

@@ -13,6 +13,7 @@ from rectifit.fit import Fit, fit_of
 from rectifit.formatting import write_count, write_number
 from rectifit.inference.collinear import explain_collinear
 from rectifit.inference.covariance import estimate_covariance
+from rectifit.inference.named_matrix import NamedMatrix
 from rectifit.inference.sums import list_estimates
 from rectifit.inference.tables import Summary
 
@@ -63,8 +64,9 @@ def summarise(
     names = feature_names(solution.feature_names if names is None else names, solution.beta.size)
     found = estimate_covariance(solution, covariance, bootstrap=bootstrap, **draws)
     sides = found.moments
+    labels = tuple(list_estimates(solution, names, "intercept", "floor"))
     return Summary(
-        names=tuple(list_estimates(solution, names, "intercept", "floor")),
+        names=labels,
         coefficient=np.array(list_estimates(solution, solution.beta, solution.intercept, solution.floor)),
         std_error=found.hide_fixed(found.std_error),
         at_bound=tuple(found.at_bound.tolist()),
@@ -86,6 +88,9 @@ def summarise(
         certificate=str(solution.certificate),
         method=solution.method,
         seconds=solution.seconds,
+        cov=NamedMatrix(labels, found.matrix),
+        means=sides.means,
+        draws=found.draws,
     )
 
 

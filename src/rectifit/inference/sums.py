@@ -55,6 +55,7 @@ class FitMoments:
     n_kinks : rows exactly at the kink, not counted as active; 0 where nothing is active
     n_positive : outcomes above the floor
     least : smallest outcome minus the floor; 0 if the difference is only rounding
+    means : weighted means of the columns
     mean_u : weighted mean of u minus the floor
     std_u : weighted standard deviation of u
     spread_y : weighted sum of squares of y about its mean
@@ -67,6 +68,7 @@ class FitMoments:
     n_kinks: int
     n_positive: int
     least: float
+    means: Vector
     mean_u: float
     std_u: float
     spread_y: float
@@ -133,15 +135,16 @@ def _sum_up(solution: Fit) -> FitMoments:
     line = Line(solution.beta, solution.intercept - solution.floor)
     seen: _Extents = data.reduce(_ExtentsTask(line))
     line = replace(line, zero=ZERO_U_TOL * max(seen.reach, abs(solution.floor)))
-    unit = np.ldexp(1.0, np.frexp(seen.largest)[1])
-    sums: _Split = data.reduce(_SplitTask(line, unit, problem.fit_intercept, *(seen.means / seen.weight)))
+    unit, means = np.ldexp(1.0, np.frexp(seen.largest)[1]), seen.means / seen.weight
+    sums: _Split = data.reduce(_SplitTask(line, unit, problem.fit_intercept, *means[:2]))
     return FitMoments(
         above=sums.above,
         below=sums.below,
         n_kinks=sums.n_kinks if sums.above.n_rows else 0,
         n_positive=sums.n_positive,
         least=0.0 if seen.least >= -ZERO_U_TOL * max(seen.top, abs(solution.floor)) else seen.least,
-        mean_u=float(seen.means[1] / seen.weight),
+        means=means[2:],
+        mean_u=float(means[1]),
         std_u=float(np.sqrt(sums.spread_u / seen.weight)),
         spread_y=sums.spread_y,
         n_effective=seen.weight / (sums.weights / seen.weight),
@@ -198,7 +201,7 @@ class RowTask(ABC):
 
 @dataclass(frozen=True)
 class _Extents:
-    """Largest |u|, |x| and |y|, the least y; sums of the weights, and of y and u with them."""
+    """Largest |u|, |x| and |y|, the least y; sums of the weights, and of y, u and x with them."""
 
     reach: float
     largest: Vector
@@ -232,7 +235,7 @@ class _ExtentsTask(RowTask):
             float(xp.max(xp.abs(outcomes))),
             float(least),
             float(xp.sum(w)),
-            np.array([float(w @ y), float(w @ u)]),
+            np.array([float(w @ y), float(w @ u), *piece.to_numpy(w @ X)]),
         )
 
 

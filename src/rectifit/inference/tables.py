@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from rectifit._typing import Vector
+from rectifit._typing import Matrix, Vector
 from rectifit.display import Cell, Column, Rounded, Table
 from rectifit.formatting import match_error, write_level, write_number, write_objective, write_p, write_z
+from rectifit.inference.named_matrix import NamedMatrix
 
 __all__ = ["Estimates", "MarginalEffects", "Summary", "describe_covariance", "quantile"]
 
@@ -121,7 +122,7 @@ class Estimates:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with None for NaN."""
-        names = [field.name for field in fields(self)] + ["z", "p_value", "low", "high"]
+        names = [field.name for field in fields(self) if field.repr] + ["z", "p_value", "low", "high"]
         return {name: _plain(getattr(self, name)) for name in names}
 
     def _rows(self, heading: str) -> list[str]:
@@ -155,6 +156,10 @@ class Summary(Estimates):
     constraints : what was known about the coefficients, in words
     certificate : how good the fit is, one sentence
     method, seconds : of the fit
+    cov : covariance of the estimates, by their names; NaN where the data do not determine them, and 0 where
+        constraints hold them
+    means : weighted means of the columns
+    draws : of a bootstrap, the estimates of all draws, one line each; otherwise None
 
     The other attributes are those of `Estimates`.
     """
@@ -174,6 +179,9 @@ class Summary(Estimates):
     certificate: str
     method: str
     seconds: float
+    cov: NamedMatrix
+    means: Vector
+    draws: Matrix | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         """The table as text."""
@@ -242,6 +250,8 @@ def _notes(notes: tuple[str, ...]) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, NamedMatrix):
+        value = value.values
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, list | tuple):
