@@ -20,6 +20,7 @@ PUBLIC_MODULES = (
     "rectifit.datasets",
     "rectifit.inference",
     "rectifit.measures",
+    "rectifit.plot",
     "rectifit.theory",
 )
 

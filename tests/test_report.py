@@ -9,8 +9,9 @@ from rectifit import certify, solve
 from rectifit.comparison import compare_fit, find_obstacle
 from rectifit.datasets import load_drug_spending
 from rectifit.formatting import write_share
+from rectifit.plot.rows import MAX_ROWS
 from rectifit.report import collect, write_report
-from rectifit.report.contents import MAX_POINTS
+from rectifit.report.contents import MAX_EFFECTS
 from rectifit.report.page import MAX_MEANINGFUL_GAP, render
 
 # The texts of cells of the first table, and of the numbers at the top.
@@ -22,7 +23,13 @@ return {
   text: document.body.innerText,
 };
 """
+# Two of the fit, two of the residuals, and the path; others where there is something to show.
 N_PICTURES = 5
+
+
+def count_pictures(solution):
+    n_effects = min(np.count_nonzero(solution.beta), MAX_EFFECTS)
+    return N_PICTURES + n_effects + bool(solution.certificate.history)
 
 
 def make_data(n_samples=150, seed=0):
@@ -103,10 +110,10 @@ def written(request, tmp_path_factory):
 
 @pytest.mark.parametrize("width", [1200, 500])
 def test_the_page_in_a_browser(written, tmp_path, width):
-    _, _, comparison, path = written
+    solution, _, comparison, path = written
     seen, errors = probe(path, LOOK, tmp_path, width)
     assert errors == ""
-    assert seen["images"] == N_PICTURES
+    assert seen["images"] == count_pictures(solution)
     assert seen["broken"] == seen["external"] == 0
     assert seen["overflow"] <= 0
     assert len(seen["sorted"]) == 1 + (comparison is not None)
@@ -197,11 +204,11 @@ def test_what_is_shown_is_computed_before(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("a view computes")
 
-    for name in ("RowsEngine", "find_obstacle"):
+    for name in ("RowsEngine", "find_obstacle", "predicted_margins"):
         monkeypatch.setattr(f"rectifit.report.contents.{name}", refuse)
     monkeypatch.setattr("rectifit.data.problem.Problem.objective", refuse)
     monkeypatch.setattr("rectifit.data.problem.Problem.preactivation", refuse)
-    assert render(data).render().count("<img") == N_PICTURES
+    assert render(data).render().count("<img") == count_pictures(solution)
 
 
 def test_the_path_and_the_points_are_those_of_the_fit():
@@ -212,6 +219,6 @@ def test_the_path_and_the_points_are_those_of_the_fit():
     assert (data.path.shares.min(), data.path.shares.max()) == pytest.approx((0.0, 100.0))
     assert (data.path.objectives <= data.path.surrogates * (1 + 1e-9)).all()
     assert data.path.objectives.min() >= solution.objective * (1 - 1e-9)
-    assert data.points.u.size == MAX_POINTS < data.n_drawn == data.problem.n_samples == 5000
-    assert data.points.fitted.min() == 2.0
-    assert (data.points.fitted[data.points.is_above] > 2.0).all()
+    assert data.rows.linear.size == MAX_ROWS < data.rows.n_rows == data.problem.n_samples == 5000
+    assert data.rows.predicted.min() == 2.0
+    assert (data.rows.predicted[data.rows.is_above] > 2.0).all()

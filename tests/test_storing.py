@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -113,6 +114,19 @@ def test_inference_survives_storing(store, options):
         np.testing.assert_array_equal(ours, theirs)
     with pytest.raises(ValueError, match="stored without its data"):
         stored.summary(bootstrap=20)
+
+
+def test_a_copy_with_other_data_has_its_own_sums():
+    fit = solve(X, y)
+    expected = fit.summary().std_error
+    half = replace(fit, problem=solve(X[:75], y[:75]).problem)
+    assert half.summary().n_samples == 75
+    assert (half.summary().std_error > 1.1 * expected).all()
+    np.testing.assert_array_equal(fit.summary().std_error, expected)
+    stored = fit.without_data()
+    again = replace(stored, problem=half.problem)
+    assert again.summary().n_samples == 75
+    np.testing.assert_array_equal(stored.summary().std_error, expected)
 
 
 def test_stored_fits_are_small():

@@ -237,6 +237,10 @@ class Fit:
     target: str | None = field(default=None, repr=False)
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        # A copy with other data must not replace the sums of its origin.
+        object.__setattr__(self, "kept", dict(self.kept))
+
     @property
     def at_bound(self) -> Mask:
         """Coefficients that are at one of their bounds."""

@@ -94,7 +94,8 @@ def find_equations(rows: Moments) -> list[Equation]:
             weights[np.abs(weights) <= DEPENDENT_TOL] = 0.0
             parts[kept] = weights * unit[j] / unit[kept]
         offset = float(mean[j] - parts @ mean) if rows.has_intercept else 0.0
-        has_offset = abs(offset) > DEPENDENT_TOL * (abs(mean[j]) + np.abs(parts) @ np.abs(mean) + unit[j])
+        scale = abs(mean[j]) + np.abs(parts) @ np.abs(mean) + unit[j]
+        has_offset = bool(abs(offset) > DEPENDENT_TOL * scale)
         if np.count_nonzero(parts) <= max_parts:
             found.append(Equation(j, parts, offset, has_offset))
     return found

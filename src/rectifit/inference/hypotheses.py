@@ -107,7 +107,8 @@ def _read_matrices(hypotheses: Any, names: Sequence[str]) -> Hypotheses:
 
 def _parse(text: str, names: Sequence[str]) -> Hypotheses:
     lines = np.array(_Parser(text, names).read())
-    return Hypotheses(lines[:, :-1], -lines[:, -1])
+    # No minus sign before a 0.
+    return Hypotheses(lines[:, :-1], 0.0 - lines[:, -1])
 
 
 class _Parser:

@@ -61,6 +61,7 @@ class FitMoments:
     spread_y : weighted sum of squares of y about its mean
     n_effective : (sum w)^2 / sum w^2
     line : the fit, less the floor
+    floor : of the fit
     """
 
     above: Moments
@@ -74,6 +75,8 @@ class FitMoments:
     spread_y: float
     n_effective: float
     line: Line
+    floor: float
+    _problem: Problem | None
     _data: Data | None
     _known: dict[Hashable, Any] = field(default_factory=dict)
 
@@ -100,7 +103,16 @@ class FitMoments:
 
     def without_data(self) -> FitMoments:
         """The same with the sums that were asked for so far, and without the data."""
-        return replace(self, _data=None)
+        return replace(self, _problem=None, _data=None)
+
+    def is_about(self, solution: Fit) -> bool:
+        """Whether these are sums of this fit to these data; a copy of a fit may have others."""
+        return (
+            self._problem is solution.problem
+            and self.floor == solution.floor
+            and self.line.intercept == solution.intercept - solution.floor
+            and np.array_equal(self.line.beta, solution.beta)
+        )
 
     def can_reduce(self, key: Hashable) -> bool:
         """Whether a sum is known, or the data are there."""
@@ -123,9 +135,9 @@ class FitMoments:
 
 def read_moments(solution: Fit) -> FitMoments:
     """Which rows are active; less than rounding can make of an exact kink is one, and not active."""
-    if "moments" not in solution.kept:
-        solution.kept["moments"] = _sum_up(solution)
-    moments: FitMoments = solution.kept["moments"]
+    moments: FitMoments | None = solution.kept.get("moments")
+    if moments is None or not moments.is_about(solution):
+        moments = solution.kept["moments"] = _sum_up(solution)
     return moments
 
 
@@ -148,8 +160,10 @@ def _sum_up(solution: Fit) -> FitMoments:
         std_u=float(np.sqrt(sums.spread_u / seen.weight)),
         spread_y=sums.spread_y,
         n_effective=seen.weight / (sums.weights / seen.weight),
-        _data=data,
         line=line,
+        floor=solution.floor,
+        _problem=problem,
+        _data=data,
     )
 
 
