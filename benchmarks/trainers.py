@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+# Imported here, not where it is used: `threadpool_limits` limits the libraries that are loaded by then.
+from scipy.optimize import least_squares
+
 N_STARTS = 100
 
 
@@ -34,8 +37,6 @@ def random_start(A: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def least_squares_from(A: np.ndarray, y: np.ndarray, start: np.ndarray, jac: str | Callable) -> Trained:
-    from scipy.optimize import least_squares
-
     b = least_squares(lambda b: np.maximum(A @ b, 0.0) - y, start, jac=jac).x
     return Trained(b, objective(A, y, b))
 
