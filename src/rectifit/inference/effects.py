@@ -23,10 +23,10 @@ from rectifit._typing import Integers, Vector
 from rectifit.checks import check_number
 from rectifit.fit import Fit, fit_of
 from rectifit.inference.columns import SETTERS, delta_errors, find_column, read_columns
-from rectifit.inference.covariance import estimate_covariance
+from rectifit.inference.covariance import Covariance, find_covariance
 from rectifit.inference.summary import feature_names
 from rectifit.inference.sums import FitMoments, list_estimates
-from rectifit.inference.tables import MarginalEffects
+from rectifit.inference.tables import MarginalEffects, Summary
 
 __all__ = ["marginal_effects"]
 
@@ -36,10 +36,10 @@ def marginal_effects(
     at: str = "average",
     *,
     discrete: bool | Sequence[str] = False,
-    covariance: str = "nonrobust",
+    covariance: str | Covariance | Summary | None = None,
     level: float = 0.95,
     names: Sequence[str] | None = None,
-    **draws: Any,
+    **options: Any,
 ) -> MarginalEffects:
     """By how much E[y | x] changes per unit of a column.
 
@@ -51,8 +51,10 @@ def marginal_effects(
     discrete : bool or sequence of str, default=False
         Columns whose effect is the change of E[y | x] from 0 to 1 instead of a derivative. True: all columns
         that have only zeros and ones.
-    covariance, level, names : as in `summarise`
-    **draws : bootstrap, random_state and n_jobs, as in `estimate_covariance`
+    covariance : str, Covariance or Summary, optional
+        As in `summarise`, or a summary of this fit, or what `estimate_covariance` has found.
+    level, names : as in `summarise`
+    **options : groups, maxlags, bootstrap, random_state and n_jobs, as in `estimate_covariance`
 
     Examples
     --------
@@ -66,7 +68,7 @@ def marginal_effects(
         raise ValueError(f"at is {at!r}; it must be 'average' or 'means'")
     p = solution.beta.size
     names = feature_names(solution.feature_names if names is None else names, p)
-    found = estimate_covariance(solution, covariance, **draws)
+    found = find_covariance(solution, covariance, **options)
     sides, notes = found.moments, found.notes
     slopes = np.eye(p, len(found.matrix))
     if at == "average":
@@ -92,7 +94,7 @@ def marginal_effects(
         std_error=found.hide_fixed(delta_errors(slopes, found.matrix)),
         at_bound=tuple(found.at_bound[:p].tolist()),
         level=check_number(level, "level", above=0.0, below=1.0),
-        covariance=found.kind,
+        covariance=found.label,
         notes=notes,
         at=at,
         share_active=sides.share_active,

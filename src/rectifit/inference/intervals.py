@@ -24,8 +24,8 @@ from rectifit._typing import Vector
 from rectifit.checks import check_design, check_number
 from rectifit.data.kinds import check_columns, predict
 from rectifit.fit import Fit, fit_of
-from rectifit.inference.covariance import estimate_covariance
-from rectifit.inference.tables import quantile
+from rectifit.inference.covariance import Covariance, find_covariance
+from rectifit.inference.tables import Summary, quantile
 
 __all__ = ["PredictionInterval", "prediction_interval"]
 
@@ -39,7 +39,12 @@ class PredictionInterval(NamedTuple):
 
 
 def prediction_interval(
-    solution: Fit | Any, X: object, level: float = 0.95, *, covariance: str = "nonrobust"
+    solution: Fit | Any,
+    X: object,
+    level: float = 0.95,
+    *,
+    covariance: str | Covariance | Summary | None = None,
+    **options: Any,
 ) -> PredictionInterval:
     """Intervals that cover a new outcome, of weight 1, with probability `level` if noise is normal.
 
@@ -49,8 +54,9 @@ def prediction_interval(
     X : array-like or SciPy sparse matrix of shape (n_samples, n_features)
         New rows.
     level : float, default=0.95
-    covariance : {"nonrobust", "HC0", "HC1", "HC2", "HC3"}
-        Kind of the covariance of the coefficients; the noise of a new outcome always has the estimated sigma.
+    covariance, **options : as in `marginal_effects`
+        For the coefficients. The noise of a new outcome always has the estimated sigma, which takes noise as
+        equally large for all rows on one side of the floor.
 
     Examples
     --------
@@ -65,7 +71,7 @@ def prediction_interval(
     solution = fit_of(solution)
     check_columns(X, solution.feature_names)
     z = quantile(check_number(level, "level", above=0.0, below=1.0))
-    found = estimate_covariance(solution, covariance)
+    found = find_covariance(solution, covariance, **options)
     mean = predict(X, solution.beta, solution.intercept, solution.floor)
     table = check_design(X)
     u = np.asarray(table @ solution.beta + solution.intercept)

@@ -19,9 +19,9 @@ from rectifit.checks import check_array, check_number
 from rectifit.fit import Fit, fit_of
 from rectifit.formatting import write_number
 from rectifit.inference.columns import SETTERS, delta_errors, find_column, read_columns
-from rectifit.inference.covariance import Covariance, estimate_covariance
+from rectifit.inference.covariance import Covariance, find_covariance
 from rectifit.inference.summary import feature_names
-from rectifit.inference.tables import Estimates, quantile
+from rectifit.inference.tables import Estimates, Summary, quantile
 
 __all__ = ["PredictedMargins", "predicted_margins"]
 
@@ -81,10 +81,10 @@ def predicted_margins(
     values: npt.ArrayLike | None = None,
     *,
     at: str = "average",
-    covariance: str | Covariance = "nonrobust",
+    covariance: str | Covariance | Summary | None = None,
     level: float = 0.95,
     names: Sequence[str] | None = None,
-    **draws: Any,
+    **options: Any,
 ) -> PredictedMargins:
     """The mean prediction if a column had one value in all rows, for several values.
 
@@ -99,10 +99,7 @@ def predicted_margins(
     at : {"average", "means"}
         Averaged over the rows, with their weights and their other columns as they are, or for one row that
         has the weighted means in the other columns.
-    covariance : str or Covariance, default="nonrobust"
-        As in `summarise`, or what `estimate_covariance` has found, to be used for several columns.
-    level, names : as in `summarise`
-    **draws : bootstrap, random_state and n_jobs, as in `estimate_covariance`
+    covariance, level, names, **options : as in `marginal_effects`
 
     Examples
     --------
@@ -119,11 +116,7 @@ def predicted_margins(
     level = check_number(level, "level", above=0.0, below=1.0)
     names = feature_names(solution.feature_names if names is None else names, solution.beta.size)
     j = find_column(feature, names)
-    found = (
-        covariance
-        if isinstance(covariance, Covariance)
-        else estimate_covariance(solution, covariance, **draws)
-    )
+    found = find_covariance(solution, covariance, **options)
     columns = read_columns(found.moments)
     at_values = _choose_values(columns.low[j], columns.high[j], bool(columns.is_dummy[j]), values)
     settings = [(j, value) for value in at_values.tolist()]
@@ -134,7 +127,7 @@ def predicted_margins(
         std_error=delta_errors(slopes, found.matrix),
         at_bound=(False,) * at_values.size,
         level=level,
-        covariance=found.kind,
+        covariance=found.label,
         notes=found.notes,
         feature=names[j],
         values=at_values,

@@ -28,26 +28,25 @@ MAX_BOUNDS = 12
 def summarise(
     solution: Fit | Any,
     *,
-    covariance: str = "nonrobust",
+    covariance: str | None = None,
     level: float = 0.95,
     names: Sequence[str] | None = None,
-    bootstrap: int | None = None,
-    **draws: Any,
+    **options: Any,
 ) -> Summary:
     """Coefficients with standard errors and intervals, and what is known about the fit.
 
     Parameters
     ----------
     solution : Solution or fitted estimator
-    covariance : {"nonrobust", "HC0", "HC1", "HC2", "HC3"}
-        HC0 to HC3 hold for noise of any variance; HC3 is the most conservative with few rows.
+    covariance : {"nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC"}, optional
+        HC0 to HC3 hold for noise of any variance; HC3 is the most conservative with few rows. "cluster" is
+        for noise that is correlated within `groups`, and "HAC" for noise that is correlated over time.
+        Default: "nonrobust"; for a fit that was read from a model file, the kind that is in the file.
     level : float, default=0.95
         Probability that an interval covers the true coefficient.
     names : sequence of str, optional
         Names of the columns of X. Default: those of the data frame of the fit, else x0, x1, ...
-    bootstrap : int, optional
-        Number of draws, as in `estimate_covariance`.
-    **draws : random_state and n_jobs, as in `estimate_covariance`
+    **options : groups, maxlags, bootstrap, random_state and n_jobs, as in `estimate_covariance`
 
     Examples
     --------
@@ -62,9 +61,11 @@ def summarise(
     """
     solution, level = fit_of(solution), check_number(level, "level", above=0.0, below=1.0)
     names = feature_names(solution.feature_names if names is None else names, solution.beta.size)
-    found = estimate_covariance(solution, covariance, bootstrap=bootstrap, **draws)
+    found = estimate_covariance(solution, covariance, **options)
     sides = found.moments
     labels = tuple(list_estimates(solution, names, "intercept", "floor"))
+    # A covariance that was kept brings all of its notes along.
+    notes = (*found.notes, *explain_collinear(sides, found.missing, names), *_few_rows(found.df))
     return Summary(
         names=labels,
         coefficient=np.array(list_estimates(solution, solution.beta, solution.intercept, solution.floor)),
@@ -72,8 +73,8 @@ def summarise(
         at_bound=tuple(found.at_bound.tolist()),
         constraints=describe_constraints(solution.constraints, names),
         level=level,
-        covariance=found.kind if bootstrap is None else f"bootstrap, {bootstrap} draws",
-        notes=(*found.notes, *explain_collinear(sides, found.missing, names), *_few_rows(found.df)),
+        covariance=found.label,
+        notes=tuple(dict.fromkeys(notes)),
         objective=solution.objective,
         r_squared=1.0 - sides.lost / sides.spread_y if sides.spread_y > 0.0 else np.nan,
         share_active=sides.share_active,

@@ -26,6 +26,8 @@ MEANINGS = {
     "HC1": "for noise of any variance",
     "HC2": "for noise of any variance",
     "HC3": "for noise of any variance, conservative with few rows",
+    "cluster": "for noise that is correlated within groups",
+    "HAC": "for noise that is correlated over time",
 }
 
 
@@ -37,7 +39,7 @@ def describe_covariance(covariance: str) -> str:
     >>> describe_covariance("HC1")
     'HC1: for noise of any variance'
     """
-    meaning = MEANINGS.get(covariance)
+    meaning = MEANINGS.get(covariance.partition(",")[0])
     return covariance if meaning is None else f"{covariance}: {meaning}"
 
 
@@ -55,7 +57,7 @@ class Estimates:
     names, coefficient, std_error : one of each per estimate
     z, p_value : coefficient / std_error, and its two-sided probability if the true coefficient is 0
     low, high : interval that covers the true coefficient with probability `level`
-    covariance : kind of the standard errors
+    covariance : kind of the standard errors, with the number of groups, lags or draws
     notes : what a reader must know, sentences
     at_bound : whether the coefficient behind each estimate is at one of its bounds
     """

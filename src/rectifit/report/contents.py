@@ -11,9 +11,9 @@ from rectifit._typing import Vector
 from rectifit.comparison import Comparison, find_obstacle
 from rectifit.data.problem import Problem
 from rectifit.fit import Fit
-from rectifit.inference import PredictedMargins, Summary, estimate_covariance, predicted_margins
+from rectifit.inference import PredictedMargins, Summary, predicted_margins
 from rectifit.inference.columns import read_columns
-from rectifit.inference.sandwich import KINDS
+from rectifit.inference.covariance import find_covariance
 from rectifit.plot import FittedRows
 from rectifit.surrogate.rows_engine import RowsEngine
 
@@ -119,8 +119,7 @@ def _find_margins(solution: Fit, summary: Summary) -> tuple[PredictedMargins, ..
     """Predicted margins of the variables that matter most, if any do."""
     if summary.n_active == 0:
         return ()
-    kind = summary.covariance if summary.covariance in KINDS else "nonrobust"
-    found = estimate_covariance(solution, kind)
+    found = find_covariance(solution, summary)
     columns = read_columns(found.moments)
     reach = np.abs(solution.beta) * (columns.high - columns.low)
     names = summary.names[: solution.beta.size]
