@@ -1,14 +1,16 @@
 import json
 import math
+import pickle
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy.optimize import LinearConstraint
 
-from rectifit import solve
+from rectifit import load_model, solve
 from rectifit.constraints import read_constraints
 from rectifit.datasets import make_relu
+from rectifit.inference import marginal_effects, prediction_interval
 from rectifit.model_file import SavedModel, read_model, write_model
 from rectifit.tables import make_table
 
@@ -155,6 +157,120 @@ def test_files_from_before_there_were_constraints_are_read(tmp_path, fitted):
     assert read_model(tmp_path / "m.json") == fitted[2]
 
 
+LATER = (
+    *("alpha", "n_iter", "n_surrogates", "surrogate_objective", "guarantee"),
+    *("notes", "covariance_matrix", "sums"),
+)
+
+
+def test_files_from_before_they_kept_what_inference_needs_predict(tmp_path, frame, fitted):
+    solution, table, model = fitted
+    record = json.loads(model.model_dump_json())
+    for name in LATER:
+        del record[name]
+    del record["certificate"]["null_objective"]
+    (tmp_path / "m.json").write_text(json.dumps(record))
+    again = load_model(tmp_path / "m.json")
+    np.testing.assert_array_equal(again.predict(frame), solution.predict(table.X))
+    with pytest.raises(ValueError, match="stored without its data"):
+        again.summary()
+
+
+KINDS = {
+    "nonrobust": {"covariance": "nonrobust"},
+    "HC3": {"covariance": "HC3"},
+    "cluster": {"covariance": "cluster", "groups": np.arange(60) % 12},
+    "HAC": {"covariance": "HAC", "maxlags": 2},
+    "bootstrap": {"bootstrap": 20},
+}
+FITS = {
+    "weights": {"sample_weight": np.arange(60) % 4},
+    "ridge": {"alpha": 2.0},
+    "floor": {"floor": "estimate"},
+    "no intercept": {"fit_intercept": False},
+    "bounds": {"bounds": [(0, 0.5), None, (None, 0.1), None]},
+    "equation": {"constraints": LinearConstraint([1, -1, 0, 0], 0.0, 0.0)},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", FITS.values(), ids=FITS)
+def test_a_loaded_model_has_the_summary_of_the_fit(tmp_path, frame, options, kind):
+    weights = "w" if "sample_weight" in options else None
+    table = make_table(frame, "y", features=["a", "b"], one_hot=["place"], weights=weights)
+    solution = solve(table.X, table.y, "sorting+iterative", **options)
+    summary = solution.summary(names=table.names, **KINDS[kind])
+    write_model(SavedModel.from_solution(solution, summary, table, weights), tmp_path / "m.json")
+    model = load_model(tmp_path / "m.json")
+    assert str(model.summary()) == str(summary)
+    np.testing.assert_array_equal(model.summary().cov.values, summary.cov.values)
+    for other in ("nonrobust", "HC0", "HC1", "HC2", "HC3"):
+        expected = solution.summary(names=table.names, covariance=other)
+        found = pickle.loads(pickle.dumps(model)).summary(covariance=other)
+        assert str(found) == str(expected)
+    for at in ("average", "means"):
+        ours, theirs = (
+            marginal_effects(one, at, discrete=True, names=table.names, covariance=covariance)
+            for one, covariance in ((model, None), (solution, summary))
+        )
+        assert str(ours) == str(theirs)
+    for rows in (frame, frame.to_pandas(), table.X):
+        ours = prediction_interval(model, rows)
+        np.testing.assert_array_equal(ours, prediction_interval(solution, table.X, covariance=summary))
+        np.testing.assert_array_equal(model.predict(rows), ours.mean)
+    with pytest.raises(ValueError, match="stored without its data"):
+        model.summary(bootstrap=10)
+    with pytest.raises(ValueError, match="stored without its data"):
+        model.solution_.verify()
+
+
+@pytest.mark.parametrize("options", FITS.values(), ids=FITS)
+def test_a_loaded_model_is_certified_as_the_fit(tmp_path, frame, options):
+    weights = "w" if "sample_weight" in options else None
+    table = make_table(frame, "y", features=["a", "b"], one_hot=["place"], weights=weights)
+    solution = solve(table.X, table.y, **options)
+    summary = solution.summary(names=table.names)
+    write_model(SavedModel.from_solution(solution, summary, table, weights), tmp_path / "m.json")
+    model = load_model(tmp_path / "m.json")
+    expected = solution.certify(target_gap=1e-3)
+    for rows in (frame, frame.to_pandas()):
+        found = model.certify(rows, target_gap=1e-3)
+        assert found.objective == pytest.approx(expected.objective, rel=1e-9)
+        assert found.is_within(1e-3)
+    with pytest.raises(ValueError, match="there is no column 'place'; columns are 'a', 'b'"):
+        model.predict(frame.to_pandas()[["a", "b"]])
+
+
+def test_collinear_columns_are_named_in_a_loaded_model(tmp_path, frame):
+    twice = frame.with_columns(double=2.0 * frame["a"], one=pl.lit(1.0))
+    table = make_table(twice, "y", features=["a", "double", "one", "b"])
+    solution = solve(table.X, table.y)
+    summary = solution.summary(names=table.names)
+    assert "double is 2 times a and one is constant" in summary.notes
+    write_model(SavedModel.from_solution(solution, summary, table), tmp_path / "m.json")
+    assert str(load_model(tmp_path / "m.json").summary()) == str(summary)
+    assert "null" in (tmp_path / "m.json").read_text()
+
+
+def test_matrices_have_a_line_per_row(tmp_path, fitted):
+    write_model(fitted[2], tmp_path / "m.json")
+    text = (tmp_path / "m.json").read_text()
+    assert max(map(len, text.splitlines())) < 200
+    first, second = fitted[2].covariance_matrix[:2]
+    assert f"    [{first[0]!r}],\n    [{second[0]!r}, {second[1]!r}],\n" in text
+
+
+def test_models_with_many_columns_keep_no_matrices(tmp_path, monkeypatch, frame):
+    monkeypatch.setattr("rectifit.model_file.MAX_COLUMNS", 1)
+    table = make_table(frame, "y", features=["a", "b"])
+    solution = solve(table.X, table.y)
+    model = SavedModel.from_solution(solution, solution.summary(names=table.names), table)
+    assert model.sums is None
+    assert model.covariance_matrix is None
+    write_model(model, tmp_path / "m.json")
+    assert load_model(tmp_path / "m.json").predict(frame).shape == (60,)
+
+
 def change(*path, to):
     def apply(record):
         *parents, last = path
@@ -213,6 +329,18 @@ def remove(*path):
         (remove("estimates", -1), "'estimates' must have one entry per coefficient"),
         (change("estimates", 1, "std_error", to=-1.0), "'estimates.1..std_error' is -1.0"),
         (remove("estimates", 1, "low"), "'estimates.1..low' is missing"),
+        (change("stopped", to="enough"), "'stopped' is \"enough\"; it must be 'every surrogate"),
+        (change("alpha", to=-1.0), "'alpha' is -1.0"),
+        (remove("covariance_matrix", -1), "'covariance_matrix' must have one line per estimate"),
+        (change("covariance_matrix", 0, to=[1.0, 2.0]), "the lines of a lower triangle"),
+        (change("covariance_matrix", 0, 0, to=-1.0), "without negative numbers"),
+        (change("covariance_matrix", 1, 0, to=1e9), "no number exceeds the root"),
+        (change("covariance_matrix", 0, 0, to=7.0), "must have the squares of the 'estimates.std_error'"),
+        (change("sums", to={}), "'sums.active' is missing"),
+        (change("sums", "means", to=[1.0]), "as many entries as there are columns"),
+        (change("sums", "active", "gram", to=[[1.0]]), "as many entries as there are columns"),
+        (change("sums", "meats", 0, "matrix", 1, to=[]), "the lines of a lower triangle"),
+        (change("sums", "active", "weight", to=math.inf), "'sums.active.weight' is Infinity"),
     ],
 )
 def test_damaged_files(tmp_path, fitted, damage, words):

@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from rectifit.estimator import ReLURegressor
     from rectifit.estimator_cv import ReLURegressorCV
     from rectifit.estimator_tobit import TobitRegressor
+    from rectifit.fitted_model import FittedModel
+    from rectifit.model_file import load_model
     from rectifit.solution import Certificate, Solution
     from rectifit.surrogate import SurrogateSolution, SurrogateSolver, solve_surrogate
 
 __version__ = "0.1.0"
 __all__ = [
     "Certificate",
+    "FittedModel",
     "Problem",
     "ReLURegressor",
     "ReLURegressorCV",
@@ -24,6 +27,7 @@ __all__ = [
     "TobitRegressor",
     "__version__",
     "certify",
+    "load_model",
     "solve",
     "solve_surrogate",
 ]
@@ -33,6 +37,7 @@ __all__ = [
 # while it loads the rest.
 LATER = {
     "Certificate": "rectifit.solution",
+    "FittedModel": "rectifit.fitted_model",
     "Problem": "rectifit.data.problem",
     "ReLURegressor": "rectifit.estimator",
     "ReLURegressorCV": "rectifit.estimator_cv",
@@ -41,6 +46,7 @@ LATER = {
     "SurrogateSolver": "rectifit.surrogate",
     "TobitRegressor": "rectifit.estimator_tobit",
     "certify": "rectifit.api",
+    "load_model": "rectifit.model_file",
     "solve": "rectifit.api",
     "solve_surrogate": "rectifit.surrogate",
 }

@@ -6,25 +6,42 @@ Numbers are written with all their digits, so that a model predicts exactly what
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
+from math import isclose, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from rectifit._typing import Vector
 from rectifit.constraints import Constraints, read_constraints
+from rectifit.fitted_model import FittedModel
 from rectifit.inference import Summary
-from rectifit.solution import Certificate, Solution
+from rectifit.inference.covariance import KeptCovariance
+from rectifit.model_sums import (
+    MAX_COLUMNS,
+    Count,
+    Record,
+    Size,
+    Sums,
+    Triangle,
+    fill_triangle,
+    lower_triangle,
+)
+from rectifit.solution import Certificate, Solution, Stop
 from rectifit.tables import DataTable, Encoding
 from rectifit.writing import write_file
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SavedModel", "describe_certificate", "read_model", "write_model"]
+__all__ = ["SavedModel", "describe_certificate", "load_model", "read_model", "write_model"]
 
 VERSION = 1
+# A list of numbers, which is written on one line. Texts have no line breaks.
+LIST = re.compile(r"\[\n([^\[\]{}\"]*?)\]")
 # Characters of a wrong entry that an error shows.
 MAX_SHOWN = 40
 
@@ -42,22 +59,12 @@ def _check_some(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Version = Annotated[int, Field(ge=VERSION, le=VERSION)]
-Count = Annotated[int, Field(ge=0)]
-Size = Annotated[float, Field(ge=0.0)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Names = Annotated[tuple[str, ...], AfterValidator(_check_once)]
 Levels = Annotated[Names, AfterValidator(_check_some)]
 
 
-class _Record(BaseModel):
-    """Entries of exactly these types: no conversion, no others, no infinities, no NaN."""
-
-    model_config = ConfigDict(
-        strict=True, frozen=True, extra="forbid", allow_inf_nan=False, from_attributes=True
-    )
-
-
-class CertificateRecord(_Record):
+class CertificateRecord(Record):
     """The numbers of a `Certificate`, without its history."""
 
     objective: Size
@@ -73,9 +80,14 @@ class CertificateRecord(_Record):
     n_active: Count
     n_inactive: Count
     n_undecided: Count
+    null_objective: Size = 0.0
+
+    def read(self) -> Certificate:
+        """The certificate; its gap follows from the other numbers."""
+        return Certificate(**self.model_dump(exclude={"gap"}))
 
 
-class Goodness(_Record):
+class Goodness(Record):
     """How well a model fits, as in `inference.Summary`; None where a number is not defined."""
 
     n_samples: Count
@@ -85,7 +97,7 @@ class Goodness(_Record):
     share_active: Share
 
 
-class LinearConstraint(_Record):
+class LinearConstraint(Record):
     """low <= sum of coefficients times `factors` <= high; None where there is no such end."""
 
     factors: dict[str, float]
@@ -93,7 +105,7 @@ class LinearConstraint(_Record):
     high: float | None
 
 
-class Estimate(_Record):
+class Estimate(Record):
     """Precision of a coefficient; None where the data do not determine it, or where constraints do."""
 
     name: str
@@ -103,7 +115,7 @@ class Estimate(_Record):
     at_bound: bool = False
 
 
-class SavedModel(_Record):
+class SavedModel(Record):
     """The content of MODEL.json.
 
     Attributes
@@ -116,11 +128,17 @@ class SavedModel(_Record):
     floor : no prediction is below it
     bounds : lower and upper bounds of coefficients, by the same names; None where there is none
     linear_constraints : what else is known about the coefficients
-    method, stopped, objective, seconds : as in `Solution`
+    alpha, method, stopped, objective, seconds, n_iter, n_surrogates, surrogate_objective, guarantee : as in
+        `Solution`
     certificate : the numbers of `Certificate`
     goodness : as in `inference.Summary`; n_positive counts outcomes above the floor
     covariance, level : kind of the standard errors, and probability of the intervals
     estimates : of every coefficient, then of the intercept and of the floor where they were fitted
+    notes : what a reader of the standard errors must know
+    covariance_matrix : of the estimates, the lines of its lower triangle
+    sums : what other kinds of standard errors, effects and prediction intervals need of the data
+
+    Models with more than `MAX_COLUMNS` coefficients have neither a matrix nor sums.
     """
 
     rectifit_model: Version
@@ -132,17 +150,25 @@ class SavedModel(_Record):
     intercept: float
     fit_intercept: bool
     floor: float
-    bounds: dict[str, tuple[float | None, float | None]] = {}
+    bounds: dict[str, tuple[float | None, float | None]] = Field(default_factory=dict)
     linear_constraints: tuple[LinearConstraint, ...] = ()
+    alpha: Size = 0.0
     method: str
-    stopped: str
+    stopped: Stop
     objective: Size
     seconds: Size
+    n_iter: Count = 0
+    n_surrogates: Count = 0
+    surrogate_objective: Size | None = None
+    guarantee: Size | None = None
     certificate: CertificateRecord
     goodness: Goodness
     covariance: str
     level: Share
     estimates: tuple[Estimate, ...]
+    notes: tuple[str, ...] = ()
+    covariance_matrix: Triangle | None = None
+    sums: Sums | None = None
 
     @model_validator(mode="after")
     def _check_agreement(self) -> SavedModel:
@@ -166,6 +192,12 @@ class SavedModel(_Record):
             "'estimates' must have one entry per coefficient, in the order of 'coefficients'": (
                 [row.name for row in self.estimates] == [*names, *ends]
             ),
+            "'covariance_matrix' must have one line per estimate": (
+                self.covariance_matrix is None or len(self.covariance_matrix) == len(self.estimates)
+            ),
+            "'sums' must be of as many columns as there are coefficients": (
+                self.sums is None or len(self.sums.means) == len(names)
+            ),
             "'certificate.objective' must be equal to 'objective'": certificate.objective == self.objective,
             "'certificate.lower_bound' must not be above the objective": (
                 certificate.lower_bound <= self.objective
@@ -183,15 +215,38 @@ class SavedModel(_Record):
             at_bound = known.at_bound(self.beta)
         if [row.at_bound for row in self.estimates[: len(names)]] != at_bound.tolist():
             raise ValueError("'estimates' must say which coefficients are at one of their 'bounds'")
+        if not self._is_precision_that_of_the_matrix():
+            raise ValueError("'covariance_matrix' must have the squares of the 'estimates.std_error'")
         return self
+
+    def _is_precision_that_of_the_matrix(self) -> bool:
+        if self.covariance_matrix is None:
+            return True
+        squares = [line[-1] for line in self.covariance_matrix]
+        stated = [row.std_error for row in self.estimates]
+        pairs = zip(squares, stated, strict=True)
+        # A coefficient that constraints hold has no standard error and does not vary.
+        return all(
+            square in (None, 0.0) if error is None else square is not None and isclose(sqrt(square), error)
+            for square, error in pairs
+        )
 
     @classmethod
     def from_solution(
-        cls, solution: Solution, summary: Summary, table: DataTable, weights: str | None = None
+        cls,
+        solution: Solution,
+        summary: Summary,
+        table: DataTable,
+        weights: str | None = None,
+        *,
+        with_sums: bool = True,
     ) -> SavedModel:
-        """The model of a fit to a table, whose column of weights has that name."""
-        problem, encoding = solution.problem, table.encoding
-        assert problem is not None
+        """The model of a fit to a table, whose column of weights has that name.
+
+        Sums are kept unless there are too many columns.
+        """
+        encoding, is_small = table.encoding, len(table.encoding.names) <= MAX_COLUMNS
+        moments = solution.without_data().kept.get("moments") if with_sums and is_small else None
         # Plain data has None where a number is not defined.
         plain = summary.to_dict()
         entries = ("names", "std_error", "low", "high", "at_bound")
@@ -204,14 +259,19 @@ class SavedModel(_Record):
             levels=dict(encoding.levels),
             coefficients=dict(zip(encoding.names, solution.beta.tolist(), strict=True)),
             intercept=solution.intercept,
-            fit_intercept=bool(problem.fit_intercept),
+            fit_intercept=solution.fit_intercept,
             floor=solution.floor,
             bounds=_bounds_of(solution.constraints, encoding.names),
             linear_constraints=_lines_of(solution.constraints, encoding.names),
+            alpha=solution.alpha,
             method=solution.method,
-            stopped=str(solution.stopped),
+            stopped=solution.stopped,
             objective=solution.objective,
             seconds=solution.seconds,
+            n_iter=solution.n_iter,
+            n_surrogates=solution.n_surrogates,
+            surrogate_objective=solution.surrogate_objective,
+            guarantee=solution.guarantee,
             certificate=CertificateRecord.model_validate(solution.certificate),
             goodness=Goodness(**{name: plain[name] for name in Goodness.model_fields}),
             covariance=summary.covariance,
@@ -220,7 +280,42 @@ class SavedModel(_Record):
                 Estimate(name=name, std_error=error, low=low, high=high, at_bound=at_bound)
                 for name, error, low, high, at_bound in rows
             ),
+            notes=summary.notes,
+            covariance_matrix=lower_triangle(summary.cov.values) if is_small else None,
+            sums=None if moments is None else Sums.of(moments),
         )
+
+    def solution(self) -> Solution:
+        """The fit without its data, with what inference needs."""
+        names = self.encoding.names
+        fit = Solution(
+            self.beta,
+            self.intercept,
+            self.objective,
+            self.surrogate_objective,
+            self.method,
+            self.stopped,
+            self.certificate.read(),
+            self.n_iter,
+            self.n_surrogates,
+            self.seconds,
+            (),
+            guarantee=self.guarantee,
+            floor=self.floor,
+            constraints=read_constraints(len(names), names, **self.constraints),
+            fit_intercept=self.fit_intercept,
+            alpha=self.alpha,
+            is_weighted=self.weights is not None,
+            feature_names=names,
+            target=self.target,
+        )
+        if self.sums is None:
+            return fit
+        kept: dict[str, Any] = {"moments": self.sums.read(fit)}
+        if self.covariance_matrix is not None:
+            matrix = fill_triangle(self.covariance_matrix)
+            kept["covariance"] = KeptCovariance(matrix, self.covariance, self.notes)
+        return replace(fit, kept=kept)
 
     @property
     def encoding(self) -> Encoding:
@@ -294,7 +389,30 @@ def describe_certificate(certificate: Certificate) -> dict[str, Any]:
 
 def write_model(model: SavedModel, path: str | Path) -> None:
     """Write MODEL.json."""
-    write_file(path, model.model_dump_json(indent=2) + "\n")
+    text = model.model_dump_json(indent=2)
+    write_file(path, LIST.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n")
+
+
+def load_model(path: str | Path) -> FittedModel:
+    """Read a fit from a file that `rectifit fit --save` wrote.
+
+    Parameters
+    ----------
+    path : path of the file
+
+    Returns
+    -------
+    FittedModel
+        Predictions for rows of a table, and the summary with its covariance. The data of the fit are not in
+        the file: a bootstrap, clusters other than those of the fit and `verify` need a new fit.
+
+    Examples
+    --------
+    >>> model = load_model("hours.json")  # doctest: +SKIP
+    >>> print(model.summary())  # doctest: +SKIP
+    """
+    model = read_model(path)
+    return FittedModel(model.solution(), model.encoding, model.weights)
 
 
 def read_model(path: str | Path) -> SavedModel:

@@ -66,7 +66,7 @@ class Solution(Fit):  # noqa: D101 - what a fit is, is said once
         Of data that is read in passes, these are kept only if they were asked for before.
         """
         # Imported here: SciPy's distributions take longer to load than all the rest.
-        from rectifit.inference import keep_sums
+        from rectifit.inference.storing import keep_sums
 
         return replace(self, problem=None, surrogate=None, kept=keep_sums(self))
 

@@ -72,7 +72,7 @@ def certify_command(
             raise click.UsageError("Missing option '--target', or '--model'.")
         read = read_table(data, form)
         table = make_table(read.frame, target, weights=weights, faults=read.faults, **columns)
-        start, fit_intercept, is_estimated = None, not no_intercept, isinstance(floor, str)
+        start, fit_intercept, alpha, is_estimated = None, not no_intercept, 0.0, isinstance(floor, str)
         constraints: dict[str, Any] = {"bounds": options.read_bounds(table.names, positive, negative, bounds)}
     else:
         kept = (columns["features"], columns["one_hot"], no_intercept or None, floor)
@@ -92,12 +92,13 @@ def certify_command(
             encoding=known.encoding,
             faults=read.faults,
         )
-        start, fit_intercept = (known.beta, known.intercept), known.fit_intercept
+        start, fit_intercept, alpha = (known.beta, known.intercept), known.fit_intercept, known.alpha
         constraints = known.constraints
         floor, is_estimated = known.floor, known.floor_is_estimated
     settings: dict[str, Any] = {
         "sample_weight": table.weights,
         "fit_intercept": fit_intercept,
+        "alpha": alpha,
         **constraints,
         "n_jobs": jobs,
         "verbose": 1,

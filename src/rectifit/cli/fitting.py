@@ -183,7 +183,7 @@ def fit(
     summary = solution.summary(
         names=table.names, covariance=covariance, bootstrap=bootstrap, random_state=0, n_jobs=jobs
     )
-    model = SavedModel.from_solution(solution, summary, table, weights)
+    model = SavedModel.from_solution(solution, summary, table, weights, with_sums=save is not None)
     if save is not None:
         write_model(model, save)
     if report is not None:
@@ -191,7 +191,8 @@ def fit(
         data_name = "standard input" if data[0] == STANDARD_STREAM else data_name
         notes.append(write_report(solution, summary, report, target, data_name))
     if as_json:
-        print_json(model.model_dump(mode="json") | {"notes": [*notes, *summary.notes]})
+        plain = model.model_dump(mode="json", exclude={"sums"})
+        print_json(plain | {"notes": [*notes, *summary.notes]})
         return
     print_fit(solution, summary, target)
     certificate = solution.certificate

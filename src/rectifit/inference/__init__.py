@@ -45,7 +45,6 @@ from rectifit.inference.covariance import Covariance, estimate_covariance
 from rectifit.inference.effects import marginal_effects
 from rectifit.inference.intervals import PredictionInterval, prediction_interval
 from rectifit.inference.margins import PredictedMargins, predicted_margins
-from rectifit.inference.storing import keep_sums
 from rectifit.inference.summary import summarise
 from rectifit.inference.tables import Estimates, MarginalEffects, Summary
 
@@ -57,7 +56,6 @@ __all__ = [
     "PredictionInterval",
     "Summary",
     "estimate_covariance",
-    "keep_sums",
     "marginal_effects",
     "predicted_margins",
     "prediction_interval",

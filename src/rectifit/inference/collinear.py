@@ -22,7 +22,7 @@ from rectifit.inference.sandwich import Moments
 from rectifit.inference.sums import FitMoments, RowTask
 from rectifit.tolerances import CONSTANT_COLUMN_TOL, DEPENDENT_TOL, RESIDUAL_VARIANCE_TOL
 
-__all__ = ["explain_collinear"]
+__all__ = ["Sizes", "explain_collinear"]
 
 # Columns that are named, and columns that a combination names.
 MAX_NAMED = 12

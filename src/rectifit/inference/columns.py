@@ -19,12 +19,9 @@ import numpy as np
 from rectifit._typing import Mask, Matrix, Vector
 from rectifit.data.blocks import Block, Total
 from rectifit.fit import Fit
-from rectifit.inference.sums import FitMoments, RowTask, list_estimates
+from rectifit.inference.sums import FitMoments, RowTask, Setting, list_estimates
 
-__all__ = ["SETTERS", "ColumnSums", "Setting", "delta_errors", "find_column", "read_columns"]
-
-# The number of a column, and the value to which it is set.
-Setting = tuple[int, float]
+__all__ = ["SETTERS", "ColumnSums", "delta_errors", "find_column", "read_columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +60,14 @@ def read_columns(moments: FitMoments) -> ColumnSums:
 
 def set_in_rows(solution: Fit, moments: FitMoments, settings: Sequence[Setting]) -> tuple[Vector, Matrix]:
     """M_j(v) for every setting, and its derivatives in all estimates, one line each."""
-    sums: Matrix = moments.reduce(None, _SettingsTask(moments.line, tuple(settings))).value
+    new = [setting for setting in settings if setting not in moments.settings]
+    found = dict(moments.settings)
+    if new:
+        task = _SettingsTask(moments.line, tuple(new))
+        found |= zip(new, moments.reduce(None, task).value, strict=True)
+        # Those of columns of zeros and ones are few, and effects need them without the data.
+        moments.settings.update((setting, found[setting]) for setting in new if setting[1] in (0.0, 1.0))
+    sums = np.array([found[setting] for setting in settings])
     sums = sums / (moments.above.weight + moments.below.weight)
     return _with_floor(solution, sums[:, 0], sums[:, 1:-1], sums[:, -1])
 

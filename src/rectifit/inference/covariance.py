@@ -244,6 +244,10 @@ def _assemble(
     fixed: Mask | None = None,
 ) -> Covariance:
     fixed = rows.fixed if fixed is None else fixed
+    # Rounding made it a little asymmetric.
+    matrix = 0.5 * (matrix + matrix.T)
+    unknown = np.isnan(matrix.diagonal())
+    matrix[unknown], matrix[:, unknown] = np.nan, np.nan
     return Covariance(
         matrix,
         label,

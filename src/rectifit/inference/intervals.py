@@ -52,7 +52,7 @@ def prediction_interval(
     ----------
     solution : Solution or fitted estimator
     X : array-like or SciPy sparse matrix of shape (n_samples, n_features)
-        New rows.
+        New rows; for a model that was read from a file, also a data frame with the columns of the fit.
     level : float, default=0.95
     covariance, **options : as in `marginal_effects`
         For the coefficients. The noise of a new outcome always has the estimated sigma, which takes noise as
@@ -68,6 +68,8 @@ def prediction_interval(
     >>> mean.round(1).tolist(), low.round(1).tolist(), high.round(1).tolist()
     ([0.0, 3.0], [-0.2, 2.8], [0.2, 3.2])
     """
+    # A model of a table turns its rows into numbers.
+    X = solution.encode(X) if hasattr(solution, "encode") else X
     solution = fit_of(solution)
     check_columns(X, solution.feature_names)
     z = quantile(check_number(level, "level", above=0.0, below=1.0))

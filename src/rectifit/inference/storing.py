@@ -7,6 +7,7 @@ from typing import Any
 from rectifit.fit import Fit
 from rectifit.inference.covariance import estimate_covariance
 from rectifit.inference.effects import marginal_effects
+from rectifit.inference.summary import summarise
 from rectifit.inference.sums import FitMoments
 
 __all__ = ["keep_sums"]
@@ -18,8 +19,10 @@ KINDS = ("HC0", "HC2", "HC3")
 def keep_sums(solution: Fit) -> dict[str, Any]:
     """The sums of a fit, without its data; all of them if it is in memory."""
     if solution.problem is not None and solution.problem.data.in_memory:
-        marginal_effects(solution)
+        summarise(solution)
+        marginal_effects(solution, discrete=True)
         for kind in KINDS:
             estimate_covariance(solution, kind)
-    moments: FitMoments | None = solution.kept.get("moments")
-    return {} if moments is None else {"moments": moments.without_data()}
+    kept = dict(solution.kept)
+    moments: FitMoments | None = kept.get("moments")
+    return kept if moments is None else kept | {"moments": moments.without_data()}

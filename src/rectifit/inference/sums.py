@@ -26,9 +26,11 @@ from rectifit.fit import Fit
 from rectifit.inference.sandwich import Meat, Moments, Standard
 from rectifit.tolerances import FREEDOM_TOL, ZERO_U_TOL
 
-__all__ = ["FitMoments", "RowTask", "data_of", "list_estimates", "read_moments"]
+__all__ = ["FitMoments", "Line", "RowTask", "Setting", "data_of", "list_estimates", "read_moments"]
 
 T = TypeVar("T")
+# The number of a column, and the value to which it is set.
+Setting = tuple[int, float]
 WITHOUT_DATA = "problem is None: this solution was stored without its data, which this needs"
 
 
@@ -62,6 +64,8 @@ class FitMoments:
     n_effective : (sum w)^2 / sum w^2
     line : the fit, less the floor
     floor : of the fit
+    known : sums that were asked for, by their keys
+    settings : sums over the rows with a column set to a value, as in `columns`
     """
 
     above: Moments
@@ -76,9 +80,10 @@ class FitMoments:
     n_effective: float
     line: Line
     floor: float
-    _problem: Problem | None
-    _data: Data | None
-    _known: dict[Hashable, Any] = field(default_factory=dict)
+    known: dict[Any, Any] = field(default_factory=dict)
+    settings: dict[Setting, Vector] = field(default_factory=dict)
+    _problem: Problem | None = None
+    _data: Data | None = None
 
     @property
     def share_active(self) -> float:
@@ -116,20 +121,20 @@ class FitMoments:
 
     def can_reduce(self, key: Hashable) -> bool:
         """Whether a sum is known, or the data are there."""
-        return key in self._known or self._data is not None
+        return key in self.known or self._data is not None
 
     def reduce(self, key: Hashable | None, task: RowTask) -> Any:
         """A sum over the data, which is worked out once: for one fit, all of its arguments are the same.
 
         Without a key it is not kept.
         """
-        if key in self._known:
-            return self._known[key]
+        if key in self.known:
+            return self.known[key]
         if self._data is None:
             raise ValueError(WITHOUT_DATA)
         found = self._data.reduce(task)
         if key is not None:
-            self._known[key] = found
+            self.known[key] = found
         return found
 
 
