@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench reproduce docs lint format clean
+.PHONY: help demo test bench reproduce docs lint format dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -39,16 +39,26 @@ reproduce: $(VENV)/.installed-cli  ## every table and figure of the paper, into 
 docs: $(VENV)/.installed-docs  ## build the documentation into build/docs; warnings are errors
 	$(BIN)/sphinx-build -W --keep-going -b html docs build/docs
 
-lint: $(VENV)/.installed-lint  ## style, types, layers and spelling
+lint: $(VENV)/.installed-lint  ## style, types, layers, spelling, workflows, conventions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/codespell
+	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.readthedocs .readthedocs.yaml
+	$(BIN)/repo-review .
 
 format: $(VENV)/.installed-lint  ## bring the code into shape
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+dist: $(VENV)/.installed-dist  ## build the archives of a release into dist, and check them
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
 
 clean:  ## remove the environment, caches and what was built
 	rm -rf $(VENV) build docs/gallery docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis dist

@@ -211,9 +211,9 @@ class Search:
             root.holds_far = len(self._parts) > 1
             root.cut(*self._mean())
         with workers(self._control.n_threads) as mapped:
-            while not self._is_done:
+            while not self._is_done():
                 part, end = self._next()
-                while part.work < end and not self._is_done and not self._has_to_wait(part):
+                while part.work < end and not self._is_done() and not self._has_to_wait(part):
                     if self._control.is_over() or self.work >= self._budget:
                         return False
                     part.search.know(self.lower_bound)
@@ -233,7 +233,6 @@ class Search:
         equal = (self._signs.search.kind != LIMIT).astype(np.float64)
         return np.asarray(equal @ self._samples.Z / np.linalg.norm(equal)), 0.0
 
-    @property
     def _is_done(self) -> bool:
         """Whether one part is closed, or no part can go on: what one has to leave open another may close."""
         searches = [part.search for part in self._parts]

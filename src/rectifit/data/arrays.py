@@ -98,12 +98,14 @@ def _column(values: Any, name: str, n_samples: int) -> Any:
 
 def _read_rows(array: Any, rows: slice) -> Matrix:
     """Some rows of an array; of a mapped file, through a mapping of their own that is closed with them."""
-    root = array
+    root: Any = array
     while isinstance(root, np.memmap) and isinstance(root.base, np.memmap):
         root = root.base
+    # The stubs of NumPy know no base but an array.
+    base: Any = root.base
     if (
         not isinstance(root, np.memmap)
-        or not isinstance(root.base, mmap.mmap)
+        or not isinstance(base, mmap.mmap)
         or root.filename is None
         or not array.flags.c_contiguous
     ):
