@@ -3,6 +3,9 @@ import errno
 import json
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
 from threading import Timer
 from types import SimpleNamespace
 
@@ -346,14 +349,17 @@ def test_compare_within_bounds(data, frame):
     assert "no fit of the form max(0, X beta + intercept) whose coefficients satisfy the constraints" in said
 
 
-def test_a_narrow_terminal_shows_names_and_estimates(data, monkeypatch):
-    monkeypatch.setattr("rectifit.cli.show.WIDTH", 60)
+@pytest.mark.parametrize(("width", "n_numbers"), [(46, 2), (54, 4), (90, 6)])
+def test_a_narrow_terminal_shows_names_and_estimates(data, monkeypatch, width, n_numbers):
+    monkeypatch.setattr("rectifit.cli.show.WIDTH", width)
     result = run("fit", data, "--target", "y")
-    assert max(map(len, result.stdout.splitlines())) <= 60
-    lines = result.stdout.splitlines()
+    lines = result.stdout.replace("< 0", "<0").splitlines()
+    assert max(map(len, lines)) <= width
     for name in ("x0", "(intercept)"):
-        (row,) = (line.split() for line in lines if line.startswith(f"  {name}"))
-        assert len(row) == 5
+        (row,) = (line.split() for line in lines if line.startswith(f"  {name} "))
+        assert len(row) == 1 + n_numbers
+    compared = run("compare", data, "--target", "y", "--features", "x0", "--time-limit", 1)
+    assert "OLS clipped at 0" in compared.stdout
 
 
 def test_demo_fits_and_certifies_the_bundled_data(tmp_path, monkeypatch):
@@ -365,8 +371,25 @@ def test_demo_fits_and_certifies_the_bundled_data(tmp_path, monkeypatch):
     for name in names:
         assert name in result.stdout
     assert "no fit can be more than" in result.stdout
-    assert result.stdout.splitlines()[-1] == "The report of this fit: rectifit-demo.html"
-    assert "Poisson GLM" in (tmp_path / "rectifit-demo.html").read_text(encoding="utf-8")
+    assert "The fit took " in result.stdout
+    assert "the search for a proof " in result.stdout
+    assert "note: the report is in rectifit-demo.html\n" in result.stderr
+    page = (tmp_path / "rectifit-demo.html").read_text(encoding="utf-8")
+    for words in ("Poisson GLM", "rectifit demo --time-limit 0.5", "drug_spending (dollars)"):
+        assert words in page
+
+
+@pytest.mark.parametrize("seconds", [0.0, 12.0])
+def test_demo_tells_compiling_from_fitting(tmp_path, monkeypatch, seconds):
+    monkeypatch.setattr("rectifit.cli.examples.perf_counter", iter([100.0, 105.0 + seconds]).__next__)
+    fitted = solve(*load_drug_spending()[:2])
+    certificate = replace(fitted.certificate, seconds=3.0, solution=replace(fitted, seconds=2.0))
+    monkeypatch.setattr("rectifit.cli.examples.solve", lambda *_, **__: certificate.solution)
+    monkeypatch.setattr("rectifit.cli.examples.certify", lambda *_, **__: certificate)
+    monkeypatch.setattr("rectifit.cli.examples.write_report", lambda *_: "no report")
+    said = " ".join(run("demo", "--report", tmp_path / "x.html").stdout.split())
+    assert ("Compiling took 12.0 s, once and for all. " in said) == (seconds > 0.0)
+    assert "The fit took 2.0 s, and the search for a proof 3.0 s." in said
 
 
 def test_report_of_fit(data, tmp_path):
@@ -377,10 +400,68 @@ def test_report_of_fit(data, tmp_path):
     )
     assert f"the report is in {out}" in result.stderr
     text = out.read_text(encoding="utf-8")
+    command = "rectifit fit data.csv --target y --features x0,x1 --bootstrap 10 --weights w --report out.html"
+    assert command in text
+    assert f"rectifit {rectifit.__version__}" in text
+    assert f"{date.today():%B %Y}" in text
     assert "bootstrap, 10 draws" in text
     assert "data.csv" in text
     assert str(data.parent) not in text
     assert "no comparison with other ways to fit: the rows are weighted" in text
+
+
+def test_units_are_shown_in_the_report(data, tmp_path):
+    out = tmp_path / "out.html"
+    options = ("--target", "y", "--features", "x0,x1", "--report", out)
+    assert run("fit", data, *options, "--units", "y=dollars a year, x1=\u00b0C").exit_code == 0
+    text = out.read_text(encoding="utf-8")
+    assert "Units: y in dollars a year, x1 in \u00b0C." in text
+    for units, words in [
+        ("y", "--units has 'y'; each entry must be COLUMN=UNIT"),
+        ("z=m", "units names 'z'; it must be the outcome or one of x0, x1"),
+    ]:
+        refused = run("fit", data, *options, "--units", units)
+        assert refused.exit_code == 2
+        assert words in refused.stderr
+    assert "it needs --report" in run("fit", data, *options[:4], "--units", "y=m").stderr
+
+
+def test_dependent_columns_are_named(frame, tmp_path):
+    path = tmp_path / "more.csv"
+    frame.with_columns(
+        again=pl.col("x0"), one=pl.lit(1), both=pl.col("x1") + pl.col("x2"), big=-1e6 * pl.col("x1")
+    ).write_csv(path)
+    said = " ".join(run("fit", path, "--target", "y").stdout.split())
+    words = (
+        "again repeats x0; one is constant; both is a linear combination of x1 and x2; big is -1e+06 times x1"
+    )
+    assert words in said
+    assert words in json.loads(run("fit", path, "--target", "y", "--json").stdout)["notes"]
+
+
+def test_a_model_that_is_nested_deeply_is_no_model(data, tmp_path):
+    path = tmp_path / "deep.json"
+    path.write_text('{"a":' * 100_000 + "1" + "}" * 100_000)
+    for command in (["predict", path, data], ["certify", data, "--model", path]):
+        result = run(*command)
+        assert result.exit_code == 2
+        assert result.stderr == f"rectifit: the model {str(path)!r} is nested too deeply to be a model\n"
+
+
+def test_a_full_disk_is_named_also_for_what_is_printed(data):
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full")
+    for command in (["fit", data, "--target", "y"], ["make", "--samples", 9, "--features", 2, "--out", "-"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "rectifit", *map(str, command)],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                check=False,
+            )
+        assert done.returncode == 1
+        assert done.stderr.endswith("rectifit: standard output cannot be written: No space left on device\n")
 
 
 def test_what_draws_is_loaded_for_reports_only(data):

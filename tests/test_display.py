@@ -42,10 +42,39 @@ def test_columns_can_be_left_out(table):
 
 def test_a_terminal_shows_names_as_they_are(table):
     out = io.StringIO()
-    Console(file=out, width=60).print(table.to_grid(styles=["bold", "", ""]))
+    Console(file=out, width=60).print(table.to_grid(60, ["bold", "", ""]))
     lines = [line.split() for line in out.getvalue().splitlines()]
     assert ["a[b]", "50", "%", "inf", "1,000"] in lines
     assert ["c", "-", "nan", "7"] in lines
+
+
+def show(grid, width):
+    out = io.StringIO()
+    Console(file=out, width=width).print(grid)
+    return [line for line in out.getvalue().splitlines() if "─" not in line]
+
+
+def test_tables_fit_narrow_terminals():
+    columns = (Column("variable"), Column("error, unseen rows"), Column("z"), Column("p-value"))
+    rows = (("height", "0.25", "1.5", "0.134"), ("region=north", "12.75", "-8.1", "< 0.001"))
+    table = Table("key", "", columns, rows)
+    optional = [["z"], ["p-value"]]
+    for width in range(20, 70):
+        lines = show(table.to_grid(width, optional=optional), width)
+        assert all(len(line.rstrip()) <= width for line in lines)
+        said = " ".join(" ".join(lines).split())
+        # Names and numbers that are shown are whole, whatever is left out.
+        assert "…" not in said
+        for word in ("height", "0.25", "12.75", "unseen"):
+            assert word in said
+    shown = {
+        width: " ".join(show(table.to_grid(width, optional=optional), width)) for width in (51, 39, 33, 24)
+    }
+    assert "error, unseen rows" in shown[51]
+    assert "error, unseen rows" not in shown[39]
+    assert ["z" in text.split() for text in shown.values()] == [True, True, False, False]
+    assert ["p-value" in text for text in shown.values()] == [True, True, True, False]
+    assert all("region=north" in text for text in shown.values())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import io
+import re
 import sys
 
 import pytest
@@ -43,6 +44,22 @@ def test_a_bar_where_rich_is_installed(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     fit(1)
     assert "approximation, objective" in sys.stderr.getvalue()
+
+
+@pytest.mark.usefixtures("eager")
+@pytest.mark.parametrize("width", [36, 60, 80, 140])
+def test_counts_are_whole_on_narrow_terminals(monkeypatch, width):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", str(width))
+    text = "exact, gap 2.37%, objective 4.65518e+06, bound 4.54497e+06, 9 open"
+    with progress.Progress(1) as shown:
+        shown.update(text, 1234, 5678)
+    drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sys.stderr.getvalue())
+    line = next(line for line in re.split(r"[\r\n]+", drawn) if line.strip())
+    assert len(line) <= width
+    assert re.search(r" \d+/5678 0:00:0\d$", line.rstrip())
+    assert line.startswith(text if width == 140 else "exact, gap")
 
 
 @pytest.mark.usefixtures("eager")

@@ -41,6 +41,21 @@ def test_decimal_commas_are_found(tmp_path, separator):
     assert read_frame(write_text(tmp_path / "data.csv", separator, ",")).equals(ROWS)
 
 
+def test_spaces_are_a_separator_on_request(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text(' y    a  "b c"\n 1    2   "p  q"\n0   3  r\n 2.5   1   x  \n')
+    refused = run("fit", path, "--target", "y")
+    assert refused.exit_code == 2
+    assert refused.stderr.endswith("seems to be separated by spaces; confirm with --separator space\n")
+    frame = read_table(path, TextFormat(separator=" ")).frame
+    assert frame.columns == ["y", "a", "b c"]
+    assert frame.rows() == [(1.0, 2, "p  q"), (0.0, 3, "r"), (2.5, 1, "x")]
+    assert run("fit", path, "--target", "y", "--separator", "space").exit_code == 0
+    # One column whose name has several words.
+    path.write_text("total sales\n1\n2\n")
+    assert read_frame(path).columns == ["total sales"]
+
+
 def test_options_say_what_a_file_does_not(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text('y~a\n"1,500"~2\n0~3\n')
@@ -160,6 +175,18 @@ def test_a_mistake_among_numbers_is_an_error_that_says_where(tmp_path, cell, adv
     assert "'z' has an entry" in run("fit", path, "--target", "y", "--features", "z").stderr
 
 
+@pytest.mark.parametrize("cell", ["inf", "-Infinity", "1e400"])
+def test_infinite_values_are_named_by_line(tmp_path, cell):
+    path = tmp_path / "data.csv"
+    path.write_text(f"y,a,b\n1,2,x\n0,3,x\n\n4,{cell},x\n2,{cell},x\n1,1,x\n")
+    result = run("fit", path, "--target", "y")
+    assert result.exit_code == 2
+    assert "column 'a' has an infinite value in line 5; all of its entries must be finite" in result.stderr
+    assert run("fit", path, "--target", "y", "--features", "b", "--one-hot", "b").exit_code == 2
+    path.write_text("y,a\n1,2\n0,3\n4,5\n2,1e300\n")
+    assert not read_table(path).faults
+
+
 def test_mistakes_are_counted(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("y,a\n" + "1,2\n" * 8 + "1,unknown\n" * 3)
@@ -260,6 +287,10 @@ def test_names_with_commas_are_quoted_in_options(tmp_path):
     assert run("predict", model, path).exit_code == 0
     assert (
         "a quotation mark is not closed in" in run("fit", path, "--target", "y", "--features", '"a,b').stderr
+    )
+    refused = run("fit", path, "--target", "y", "--features", "a,b,c").stderr
+    assert (
+        "there is no column 'a'; in a list, a name with a comma needs quotation marks: '\"a,b\"'" in refused
     )
 
 

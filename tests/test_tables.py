@@ -65,6 +65,11 @@ def test_numbers_late_in_a_file_decide_its_type(tmp_path):
             b"a,b\n1,2\n\n1,2,3\n",
             "has 3 entries in line 4, but its header has 2 columns; an entry with",
         ),
+        (
+            "r.csv",
+            b'"a","b"\n"1",1,2\n"2",3,4\n',
+            "has 3 entries in line 2, .* needs quotation marks, or a name is missing in the header$",
+        ),
         ("short.csv", b'a,b\n"1\n1",2\n7\n', "has 1 entry in line 4, but its header has 2 columns$"),
         ("quote.csv", b'a,b\n1,2\n"x,2\n1,2\n', "has an entry in line 3 whose quotation mark is not closed"),
         (

@@ -39,6 +39,11 @@ ESCAPES = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
 }
+# In terminals: characters between two columns and at either side; characters of a name for which columns are
+# left out, and for which no more can be.
+COLUMN_GAP = 2
+MAX_NAME = 14
+MIN_NAME = 8
 # The sign and the power of ten of a number.
 MINUS = re.compile(r"^(\(?)-(?=\d)")
 POWER = re.compile(r"(?<=\d)e([+-]\d+)")
@@ -122,28 +127,54 @@ class Table:
             for texts, row in zip(self.texts(), self.rows, strict=True)
         ]
 
-    def to_grid(self, styles: Sequence[str] = (), min_width: int | None = None) -> Any:
-        """For a terminal, as a table of rich.
+    def to_grid(
+        self, width: int, styles: Sequence[str] = (), optional: Sequence[Collection[str]] = ()
+    ) -> Any:
+        """For a terminal, as a table of rich that is not wider.
+
+        Where there is too little room, headings are broken into lines, columns are left out, and the first
+        column is folded, in this order.
 
         Parameters
         ----------
+        width : int
+            Characters of a line.
         styles : sequence of str, optional
             One per row, such as "bold".
-        min_width : int, optional
-            Characters of the first column, which is folded where the terminal is narrow.
+        optional : sequence of collections of str, optional
+            Groups of columns that may be left out, by their names, the least important group first.
         """
         from rich.box import HORIZONTALS
         from rich.markup import escape as as_is
         from rich.table import Table as Grid
 
+        table, (first, *others) = self._narrow(width, optional)
         grid = Grid(box=HORIZONTALS, collapse_padding=True)
-        first, *others = self.headings
-        grid.add_column(first, overflow="fold", min_width=min_width)
-        for heading in others:
-            grid.add_column(heading, justify="right", no_wrap=True)
-        for i, row in enumerate(self.texts()):
+        name, *headings = table.headings
+        # Padding on the left of the first column is not collapsed, and rich does not count it.
+        grid.add_column(name, width=first + 1, overflow="fold")
+        for heading, room in zip(headings, others, strict=True):
+            grid.add_column(heading, width=room, justify="right")
+        for i, row in enumerate(table.texts()):
             grid.add_row(*map(as_is, row), style=styles[i] if styles else None)
         return grid
+
+    def _narrow(self, width: int, optional: Sequence[Collection[str]]) -> tuple[Table, list[int]]:
+        """The columns for which there is room, and their widths."""
+        table = self
+        for group in ((), *optional):
+            table = table.without(group)
+            first, *natural = table.widths()
+            # Headings are broken at spaces, numbers are not.
+            body = replace(
+                table, columns=tuple(replace(c, name=_longest_word(c.name)) for c in table.columns)
+            )
+            _, *broken = body.widths()
+            for others in (natural, broken):
+                room = width - sum(others) - COLUMN_GAP * (len(others) + 2)
+                if room >= min(first, MAX_NAME):
+                    return table, [min(first, room), *others]
+        return table, [max(min(first, room), MIN_NAME), *broken]
 
     def to_text(self) -> str:
         """Aligned columns."""
@@ -221,6 +252,10 @@ class Table:
                 "",
             ]
         )
+
+
+def _longest_word(text: str) -> str:
+    return max(text.split(), key=len, default="")
 
 
 def _sort_key(cell: Cell) -> Cell:

@@ -435,6 +435,8 @@ def _explain(error: ValidationError) -> str:
     first = next((entry for entry in found if entry["loc"] == ("rectifit_model",)), found[0])
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])[1:]
     kind, allowed = first["type"], first["msg"].removeprefix("Input should be ")
+    if kind == "json_invalid" and "recursion" in allowed:
+        return "is nested too deeply to be a model"
     if kind == "json_invalid":
         return f"is not JSON: {allowed.removeprefix('Invalid JSON: ')}"
     if (not path and kind == "model_type") or (path == "rectifit_model" and kind == "missing"):

@@ -12,6 +12,8 @@ __all__ = ["Progress"]
 
 # Seconds before anything is shown, and between two pictures.
 DELAY = 0.5
+# The text is so many times as wide as the bar.
+TEXT_SHARE = 4
 
 
 class Progress:
@@ -71,9 +73,13 @@ def _make_bar() -> Any:
         from rich.table import Column
     except ImportError:
         return None
-    # The text is cut where the terminal is narrow; a line that wraps could not be written over.
-    text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis"))
-    columns = (text, BarColumn(bar_width=None), MofNCompleteColumn(), TimeElapsedColumn())
-    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    # Counts and times keep their width, and the text is cut where the terminal is narrow; a line that wraps
+    # could not be written over.
+    text = TextColumn(
+        "{task.description}", table_column=Column(ratio=TEXT_SHARE, no_wrap=True, overflow="ellipsis")
+    )
+    line = BarColumn(bar_width=None, table_column=Column(ratio=1))
+    columns = (text, line, MofNCompleteColumn(), TimeElapsedColumn())
+    bar = Bar(*columns, console=Console(stderr=True), transient=True, expand=True)
     bar.start()
     return bar

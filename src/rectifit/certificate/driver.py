@@ -209,5 +209,5 @@ class Driver:
         if not self._history or self._history[-1][1:] != row[1:]:
             self._history.append(row)
         gap = relative_gap(objective, bound)
-        text = f"objective {objective:.6g}, bound {bound:.6g}, gap {gap:.2%}, {self.search.n_open:,} open"
+        text = f"gap {gap:.2%}, objective {objective:.6g}, bound {bound:.6g}, {self.search.n_open:,} open"
         self._listener.note(text, self.search.n_nodes)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compare_command"]
 
+# Columns that are left out on narrow terminals.
+OPTIONAL = (("time",), ("error, these rows",))
 HOW_TO_READ = (
     "Errors are mean squared errors: on these rows, of a fit to all of them, and on unseen rows (five-fold "
     "cross-validation, the same folds for all), by which the table is sorted. The gap is proved: no fit of "
@@ -93,7 +95,8 @@ def print_comparison(comparison: Comparison, target: str) -> None:
     """The table, remarks about it, what is proved, and what the models mean."""
     console = make_console()
     console.print(f"predictions of {target}", style="bold", markup=False)
-    console.print(comparison.table().to_grid(["bold" * row.ours for row in comparison.ranked()]))
+    styles = ["bold" * row.ours for row in comparison.ranked()]
+    console.print(comparison.table().to_grid(console.width, styles, OPTIONAL))
     for sentence in comparison.remarks():
         console.print(sentence, markup=False)
     console.print(f"proved about the best fit: {comparison.certificate}", markup=False)

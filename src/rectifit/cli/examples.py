@@ -15,6 +15,7 @@ from rectifit.tables import write_frame
 
 __all__ = ["demo", "make"]
 
+UNITS = {"drug_spending": "dollars", "age": "years", "coinsurance": "percent"}
 # Seconds of loading and compiling that are mentioned.
 WORTH_SAYING = 1.0
 
@@ -89,7 +90,7 @@ def demo(time_limit: float, report: str) -> None:
         f"{write_duration(certificate.seconds)}. All numbers were recomputed from the data and agree.\n",
         markup=False,
     )
-    written = write_report(solution, summary, report, target, "the RAND Health Insurance Experiment")
+    written = write_report(solution, summary, report, target, "the RAND Health Insurance Experiment", UNITS)
     print_notes([*notes, written])
     console.print(
         "To fit your own data: rectifit fit data.csv --target COL --report fit.html",

@@ -82,6 +82,7 @@ def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[
 @options.JOBS
 @options.save("Save the fit for predict.")
 @options.report(None)
+@options.units
 @options.JSON
 def fit(
     data: tuple[str, ...],

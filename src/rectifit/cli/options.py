@@ -30,11 +30,13 @@ __all__ = [
     "missing",
     "out",
     "read_bounds",
+    "read_units",
     "report",
     "save",
     "target_gap",
     "text_format",
     "time_limit",
+    "units",
 ]
 
 ESTIMATE = "estimate"
@@ -44,6 +46,8 @@ PAGES = (".html", ".htm")
 SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " "}
 # The earlier name of "error", which still works.
 REFUSE = "refuse"
+# Where a command keeps the units.
+UNITS = "rectifit.units"
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -143,6 +147,41 @@ def report(default: str | None) -> Decorator:
         help="Write a page about the fit, with pictures.",
     )
     return option
+
+
+def units(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--units, for a command with --report; `read_units` gives them."""
+
+    @wraps(command)
+    def with_units(*, units: tuple[str, ...] | None, **rest: Any) -> Any:
+        if units is not None and rest["report"] is None:
+            raise click.UsageError("--units is for the report; it needs --report.")
+        click.get_current_context().meta[UNITS] = _read_units(units or ())
+        return command(**rest)
+
+    option: Decorator = click.option(
+        "--units",
+        metavar="A=UNIT,B=UNIT",
+        callback=_split,
+        help="Units of the target and of columns, for the report.",
+    )
+    return option(with_units)
+
+
+def _read_units(entries: Sequence[str]) -> dict[str, str]:
+    pairs = [entry.rpartition("=") for entry in entries]
+    wrong = next(
+        (entry for entry, pair in zip(entries, pairs, strict=True) if not (pair[0] and pair[2])), None
+    )
+    if wrong is not None:
+        raise click.UsageError(f"--units has {wrong!r}; each entry must be COLUMN=UNIT.")
+    return {name.strip(): unit.strip() for name, _, unit in pairs}
+
+
+def read_units() -> dict[str, str]:
+    """Units of the target and of columns that this command was given, by their names."""
+    units: dict[str, str] = click.get_current_context().meta.get(UNITS, {})
+    return units
 
 
 def save(what: str) -> Decorator:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import shlex
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -20,10 +23,22 @@ __all__ = ["program"]
 
 FAILED = 1
 BAD_USAGE = 2
+# What goes wrong with a stream: a full disk, or a broken one.
+OUTPUT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Program(click.Group):
-    """Errors of the user end with one sentence on standard error and status 2, without a traceback."""
+    """Errors of the user end with one sentence on standard error and status 2, without a traceback.
+
+    The context's object is the command as it was typed, with names of files instead of paths.
+    """
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Keep the command."""
+        command = shlex.join(["rectifit", *map(_strip_folder, args)])
+        return super().make_context(info_name, args, parent, obj=command, **extra)
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run a command and exit."""
@@ -38,8 +53,24 @@ class Program(click.Group):
         except ValueError as error:
             _fail(str(error), BAD_USAGE)
         except OSError as error:
-            _fail(f"{error.filename or 'a file'} cannot be written: {error.strerror or error}", FAILED)
+            _fail(_describe(error), FAILED)
         sys.exit(status if isinstance(status, int) else 0)
+
+
+def _strip_folder(argument: str) -> str:
+    """The name of a file without its folder: a report is for readers who have other folders."""
+    option, equals, value = argument.partition("=") if argument.startswith("--") else ("", "", argument)
+    path = Path(value)
+    return f"{option}{equals}{path.name}" if path.name and path.parent.is_dir() else argument
+
+
+def _describe(error: OSError) -> str:
+    """What could not be written, and why."""
+    name = error.filename
+    if name is None and error.errno in OUTPUT_ERRORS:
+        # Files are named; what is printed is not.
+        name = "standard output"
+    return f"{name or 'a file'} cannot be written: {error.strerror or error}"
 
 
 def _fail(sentence: str, status: int) -> NoReturn:

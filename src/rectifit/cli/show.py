@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from rectifit.display import Table
+from rectifit.cli.options import read_units
 from rectifit.formatting import write_count, write_duration, write_number, write_objective, write_share
 from rectifit.inference import Summary
 from rectifit.inference.tables import describe_covariance
@@ -27,11 +27,8 @@ __all__ = ["make_console", "print_certificate", "print_fit", "print_json", "prin
 ADVICE = "; run rectifit certify"
 # Characters per line where the output is not a terminal.
 WIDTH = 100
-# Characters between two columns.
+# Characters between names and facts.
 COLUMN_GAP = 2
-# Characters of a name for which other columns are dropped, and for which they are not.
-MAX_NAME = 14
-MIN_NAME = 8
 
 
 def make_console() -> Console:
@@ -58,8 +55,10 @@ def print_fit(solution: Solution, summary: Summary, target: str) -> None:
     console.print(_write_formula(solution, target), style="bold", markup=False)
     p = solution.beta.size
     names = (*summary.names[:p], *(f"({name})" for name in summary.names[p:]))
-    table = _narrow(replace(summary, names=names).table(), console.width)
-    console.print(table.to_grid(min_width=min(table.widths()[0], MIN_NAME)))
+    table = replace(summary, names=names).table()
+    # z and p-values follow from the others, and so do the ends of intervals.
+    optional = (("z",), ("p-value",), table.headings[-2:])
+    console.print(table.to_grid(console.width, optional=optional))
     for note in summary.notes:
         console.print(f"{note}\n", style="italic", markup=False)
     floor = write_number(solution.floor)
@@ -78,15 +77,6 @@ def print_fit(solution: Solution, summary: Summary, target: str) -> None:
         "method": f"{solution.method}, {write_duration(solution.seconds)}; {solution.stopped}",
     }
     _print_facts(console, facts)
-
-
-def _narrow(table: Table, width: int) -> Table:
-    """The estimates without z and p-values, which follow from the others, where there is no room for them."""
-    for heading in ("z", "p-value"):
-        name, *numbers = table.widths()
-        if min(name, MAX_NAME) + sum(numbers) + COLUMN_GAP * (len(numbers) + 1) > width:
-            table = table.without([heading])
-    return table
 
 
 def _write_formula(solution: Solution, target: str) -> str:
@@ -113,19 +103,28 @@ def print_certificate(certificate: Certificate) -> None:
     _print_facts(make_console(), facts)
 
 
-def write_report(solution: Solution, summary: Summary, path: str, target: str, data_name: str) -> str:
+def write_report(
+    solution: Solution,
+    summary: Summary,
+    path: str,
+    target: str,
+    data_name: str,
+    units: Mapping[str, str] | None = None,
+) -> str:
     """Write the HTML report of a fit, with a comparison where there is no obstacle to it.
 
     Returns a note. Ctrl-C ends the report alone: what is known of the fit is still to be shown.
     """
     try:
-        _write_page(solution, summary, path, target, data_name)
+        _write_page(solution, summary, path, target, data_name, read_units() if units is None else units)
     except KeyboardInterrupt:
         return f"interrupted: the report {path} was not written"
     return f"the report is in {path}"
 
 
-def _write_page(solution: Solution, summary: Summary, path: str, target: str, data_name: str) -> None:
+def _write_page(
+    solution: Solution, summary: Summary, path: str, target: str, data_name: str, units: Mapping[str, str]
+) -> None:
     # Imported here: other commands start faster without the libraries that draw.
     from rectifit.comparison import compare_fit
     from rectifit.report import write_report as write_page
@@ -135,6 +134,8 @@ def _write_page(solution: Solution, summary: Summary, path: str, target: str, da
         path,
         target=target,
         data_name=data_name,
+        units=units,
+        command=click.get_current_context().find_root().obj,
         summary=summary,
         comparison=compare_fit(solution, verbose=1),
     )

@@ -69,7 +69,9 @@ def explain_collinear(moments: FitMoments, undetermined: Mask, names: Sequence[s
         if undetermined[equation.j]:
             words[holds].append(equation.describe(names))
     starts = {True: "", False: "in the active rows, "}
-    return tuple(f"{starts[holds]}{_list(found, MAX_NAMED, '; ')}" for holds, found in words.items() if found)
+    return tuple(
+        f"{starts[holds]}{'; '.join(_shorten(found, MAX_NAMED))}" for holds, found in words.items() if found
+    )
 
 
 def find_equations(rows: Moments) -> list[Equation]:
@@ -146,7 +148,7 @@ class _EquationsTask(RowTask):
         )
 
 
-def _list(words: Sequence[str], most: int, separator: str = ", ") -> str:
+def _list(words: Sequence[str], most: int) -> str:
     """Words in a sentence; of many, the first ones.
 
     Examples
@@ -154,6 +156,9 @@ def _list(words: Sequence[str], most: int, separator: str = ", ") -> str:
     >>> _list(["a", "b", "the constant"], 5), _list(["a", "b", "c", "d"], 2)
     ('a, b and the constant', 'a, b and 2 more')
     """
-    if len(words) > most + 1:
-        words = [*words[:most], f"{len(words) - most} more"]
-    return " and ".join(filter(None, [separator.join(words[:-1]), words[-1]]))
+    words = _shorten(words, most)
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _shorten(words: Sequence[str], most: int) -> list[str]:
+    return list(words) if len(words) <= most + 1 else [*words[:most], f"{len(words) - most} more"]

@@ -66,6 +66,12 @@ def find_column(frame: pl.DataFrame, column: str) -> pl.Series:
     """The column of that name, or an error that suggests similar names."""
     if column in frame.columns:
         return frame[column]
+    begun = next((name for name in frame.columns if name.startswith(f"{column},")), None)
+    if begun is not None:
+        quoted = f"'\"{begun}\"'"
+        raise ValueError(
+            f"there is no column {column!r}; in a list, a name with a comma needs quotation marks: {quoted}"
+        )
     near = get_close_matches(column, frame.columns, n=3, cutoff=0.5)
     hint = (
         f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns are {_shorten(frame.columns)}"

@@ -1,4 +1,4 @@
-"""Columns of numbers that are text because of a few entries, and where these entries are."""
+"""Columns of numbers that are text because of a few entries, or have infinite ones, and where these are."""
 
 from __future__ import annotations
 
@@ -50,12 +50,21 @@ def find_faults(
 
     found = {column.name: find_bad_cells(column, decimal) for column in frame if column.dtype == pl.String}
     bad = {name: cells for name, cells in found.items() if cells is not None}
-    if not bad:
+    infinite = {
+        column.name: int(column.is_infinite().arg_max() or 0)
+        for column in frame
+        if column.dtype.is_float() and column.is_infinite().any()
+    }
+    if not bad and not infinite:
         return {}
-    lines = find_lines([cells.position for cells in bad.values()])
+    lines = find_lines([*(cells.position for cells in bad.values()), *infinite.values()])
+    where = {name: f"{place} {line:,}" for name, line in zip([*bad, *infinite], lines, strict=True)}
     return {
-        name: _describe(name, cells, f"{place} {line:,}", (with_options and cells.hint) or ADVICE)
-        for (name, cells), line in zip(bad.items(), lines, strict=True)
+        name: _describe(name, cells, where[name], (with_options and cells.hint) or ADVICE)
+        for name, cells in bad.items()
+    } | {
+        name: f"column {name!r} has an infinite value in {where[name]}; all of its entries must be finite"
+        for name in infinite
     }
 
 

@@ -21,7 +21,15 @@ from rectifit.tables.source import (
     read_bytes,
     split_extension,
 )
-from rectifit.tables.text import NoRowsError, TextFormat, TextTable, decode, find_separator, read_text
+from rectifit.tables.text import (
+    NoRowsError,
+    TextFormat,
+    TextTable,
+    decode,
+    find_separator,
+    join_spaces,
+    read_text,
+)
 from rectifit.writing import write_file
 
 if TYPE_CHECKING:
@@ -110,7 +118,7 @@ def _read_separated(data: bytes, form: TextFormat, extension: str, name: str) ->
     if not data.strip():
         raise ValueError(f"{name} is empty; {NEEDED}")
     separator = form.separator or ("\t" if extension == ".tsv" else find_separator(data, name))
-    table = read_text(data, separator, name)
+    table = read_text(join_spaces(data) if separator == " " else data, separator, name)
     # Between commas, a decimal comma would have to be quoted: that is too rare to look for.
     decimal = form.decimal or ("." if separator == "," else find_decimal(table.texts))
     return _type_cells(table, decimal)

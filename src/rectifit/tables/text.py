@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,16 @@ from rectifit.formatting import write_count
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["NoRowsError", "TextFormat", "TextTable", "decode", "find_separator", "name_columns", "read_text"]
+__all__ = [
+    "NoRowsError",
+    "TextFormat",
+    "TextTable",
+    "decode",
+    "find_separator",
+    "join_spaces",
+    "name_columns",
+    "read_text",
+]
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 # Bytes from which the separator is found.
@@ -30,6 +40,10 @@ ENCODING_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+
+
+QUOTED_OR_SPACES = re.compile(rb'("(?:[^"]|"")*")| +')
+SPACE_AT_END = re.compile(rb"^ | (?=\r?$)", re.MULTILINE)
 
 
 class NoRowsError(Exception):
@@ -97,6 +111,9 @@ def find_separator(data: bytes, name: str) -> str:
     if len(regular) > 1:
         found = " or ".join(SEPARATORS[separator] for separator in regular)
         raise ValueError(f"{name} may be separated by {found}; choose with --separator")
+    words = _find_widths(join_spaces(sample).decode(errors="ignore"), " ")
+    if not regular and min(words) == max(words) > 1:
+        raise ValueError(f"{name} seems to be separated by spaces; confirm with --separator space")
     # In a file with faults, the header decides; a file without any separator has one column.
     return regular[0] if regular else max(SEPARATORS, key=lambda separator: widths[separator][0])
 
@@ -108,6 +125,18 @@ def _find_widths(text: str, separator: str) -> list[int]:
     except csv.Error:
         rows = []
     return [len(row) for row in rows] or [0]
+
+
+def join_spaces(data: bytes) -> bytes:
+    """One space for several, outside of quotation marks: columns of text are often aligned by spaces.
+
+    Examples
+    --------
+    >>> join_spaces(b'  y   a  "p  q" ')
+    b'y a "p  q"'
+    """
+    joined = QUOTED_OR_SPACES.sub(lambda found: found[1] or b" ", data)
+    return SPACE_AT_END.sub(b"", joined)
 
 
 def read_text(data: bytes, separator: str, name: str) -> TextTable:
@@ -142,7 +171,7 @@ def _read_rows(data: bytes, separator: str, name: str) -> Iterator[tuple[int, li
     """
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
     reader = csv.reader(text, delimiter=separator, strict=True)
-    line, width = 1, 0
+    line, width, n_rows = 1, 0, 0
     try:
         for row in reader:
             if width == 0:
@@ -153,7 +182,10 @@ def _read_rows(data: bytes, separator: str, name: str) -> Iterator[tuple[int, li
             else:
                 is_row = width == 1 and not row
                 if any(cell.strip() for cell in row):
-                    raise ValueError(_describe_ragged(name, line, len(row), width, separator))
+                    raise ValueError(
+                        _describe_ragged(name, line, len(row), width, separator, is_first=n_rows == 1)
+                    )
+            n_rows += is_row
             if is_row:
                 yield line, row or [""]
             line = reader.line_num + 1
@@ -169,10 +201,14 @@ def _read_rows(data: bytes, separator: str, name: str) -> Iterator[tuple[int, li
         ) from None
 
 
-def _describe_ragged(name: str, line: int, n_entries: int, n_columns: int, separator: str) -> str:
+def _describe_ragged(
+    name: str, line: int, n_entries: int, n_columns: int, separator: str, *, is_first: bool
+) -> str:
     entries = f"{n_entries:,} {'entry' if n_entries == 1 else 'entries'}"
     between = SEPARATORS.get(separator, f"the separator {separator!r}")
     hint = f"; an entry with {between} in it needs quotation marks" if n_entries > n_columns else ""
+    # Tables of R number their rows, and have no name for this column.
+    hint += ", or a name is missing in the header" * (is_first and n_entries == n_columns + 1)
     return (
         f"{name} has {entries} in line {line:,}, but its header has {write_count(n_columns, 'column')}{hint}"
     )
