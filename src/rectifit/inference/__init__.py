@@ -20,6 +20,7 @@ This needs
 * few rows near the kink, against the precision of u there; the fit may lie exactly on the kink of at most
   as many rows as it has coefficients, which does not matter when there are many rows;
 * independent rows. "nonrobust" also needs noise of equal variance on the ACTIVE rows; HC0 to HC3 do not.
+  With "cluster" only groups of rows need be independent, and with "HAC" rows that are far apart in time.
 
 The noise. sigma^2 = sum of w e^2 over the active rows / (their number - coefficients), although in the
 paper's model the other rows have the same noise, y - f. Only the noise of the active rows moves the
@@ -41,20 +42,26 @@ bootstrap does not, but it is not consistent either where a true coefficient is 
 Econometrica 68, 2000).
 """
 
+from rectifit.inference.balance import BalancePoint
 from rectifit.inference.covariance import Covariance, estimate_covariance
 from rectifit.inference.effects import marginal_effects
 from rectifit.inference.intervals import PredictionInterval, prediction_interval
 from rectifit.inference.margins import PredictedMargins, predicted_margins
+from rectifit.inference.named_matrix import NamedMatrix
 from rectifit.inference.summary import summarise
 from rectifit.inference.tables import Estimates, MarginalEffects, Summary
+from rectifit.inference.wald import WaldTest
 
 __all__ = [
+    "BalancePoint",
     "Covariance",
     "Estimates",
     "MarginalEffects",
+    "NamedMatrix",
     "PredictedMargins",
     "PredictionInterval",
     "Summary",
+    "WaldTest",
     "estimate_covariance",
     "marginal_effects",
     "predicted_margins",

@@ -3,7 +3,9 @@
     hypotheses = side "=" side ... , ...     side = term +- term ...
     term = factor */ factor ...              factor = number, name, `name`, "(" side ")", with signs before it
 
-A side that stands alone is equal to 0. Products of two names are not linear and are refused.
+A side that stands alone is equal to 0. Products of two names are not linear and are refused. Names of any
+kind may stand as they are, such as C(region)[T.north] or a:b; where the text goes on with several of them,
+the longest is meant, and `backticks` settle the rest.
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ from rectifit.formatting import write_number
 
 __all__ = ["Hypotheses", "describe", "read_hypotheses"]
 
-TOKEN = re.compile(
-    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])|`(?P<quoted>[^`]+)`"
-    r"|(?P<name>[^\W\d][\w.]*)|(?P<sign>[-+*/(),=]))"
-)
+NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+TOKENS = rf"(?P<number>{NUMBER})(?![\w.])|`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.]*)|(?P<sign>[-+*/(),=])"
 PLAIN_NAME = re.compile(r"[^\W\d][\w.]*")
-ALLOWED = "equations such as '2*a - b = 3, c = 0', with names that are no plain words in `backticks`"
+ALLOWED = "equations such as '2*a - b = 3, c = 0'"
+# The intercept as formulaic and patsy call it.
+INTERCEPT = {"Intercept": "intercept"}
 END = "the end"
 
 
@@ -120,10 +122,18 @@ class _Parser:
         self.place = 0
 
     def _split(self) -> list[tuple[str, str]]:
-        """Kinds and texts of the tokens."""
+        """Kinds and texts of the tokens; of all names that the text goes on with, the longest is meant."""
+        # A name such as `2` is taken for the number unless it is quoted.
+        names = [name for name in self.names if not re.fullmatch(NUMBER, name)]
+        known = "|".join(
+            # No beginning of a longer word.
+            re.escape(name) + (r"(?![\w.])" if re.search(r"[\w.]$", name) else "")
+            for name in sorted(names, key=len, reverse=True)
+        )
+        token = re.compile(rf"\s*(?:(?P<known>{known})|{TOKENS})" if known else rf"\s*(?:{TOKENS})")
         tokens, place, end = list[tuple[str, str]](), 0, len(self.text.rstrip())
         while place < end:
-            match = TOKEN.match(self.text, place)
+            match = token.match(self.text, place)
             if match is None:
                 raise self._error(f"{self.text[place:].split()[0]!r} cannot be read")
             tokens.append((str(match.lastgroup), match[str(match.lastgroup)]))
@@ -201,6 +211,8 @@ class _Parser:
         count = self.names.count(name)
         if count == 1:
             return self.names.index(name)
+        if INTERCEPT.get(name) in self.names:
+            return self.names.index(INTERCEPT[name])
         if count:
             raise ValueError(
                 f"hypotheses has {name!r}, the name of {count} estimates; use a matrix R instead"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,9 +11,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from rectifit._typing import Matrix, Vector
+from rectifit.checks import check_number
 from rectifit.display import Cell, Column, Rounded, Table
 from rectifit.formatting import match_error, write_level, write_number, write_objective, write_p, write_z
+from rectifit.inference.balance import BalancePoint, find_balance_point
 from rectifit.inference.named_matrix import NamedMatrix
+from rectifit.inference.wald import WaldTest, wald_test
 
 __all__ = ["Estimates", "MarginalEffects", "Summary", "describe_covariance", "quantile"]
 
@@ -184,6 +188,68 @@ class Summary(Estimates):
     cov: NamedMatrix
     means: Vector
     draws: Matrix | None = field(default=None, repr=False)
+
+    def wald(self, hypotheses: Any) -> WaldTest:
+        """Test linear hypotheses about the estimates, by Wald's statistic.
+
+        Parameters
+        ----------
+        hypotheses : str, sequence of str, matrix R, or pair (R, r)
+            Equations separated by commas, such as "educ = 0, exper = tenure" or "2*educ - exper = 1"; what
+            has no "=" is equal to 0. Names are those of the summary; one that could be read otherwise is
+            written in `backticks`. Or R with one row per hypothesis and one column per estimate, for
+            R estimates = r; r is 0 unless it is given.
+
+        Returns
+        -------
+        WaldTest
+            With the statistic, its degrees of freedom and the p-value, of the chi-squared distribution.
+
+        Examples
+        --------
+        >>> from rectifit import solve
+        >>> from rectifit.datasets import load_drug_spending
+        >>> X, y, names, *_ = load_drug_spending()
+        >>> print(solve(X, y).summary(names=names, covariance="HC1").wald("age = 1, health = -0.5"))
+        age = 1, health = -0.5: chi2(2) = 31.06, p < 0.001
+        """
+        return wald_test(hypotheses, self.names, self.coefficient, self.cov.values, np.isnan(self.std_error))
+
+    def balance_point(
+        self, feature: str | int, at: Mapping[str, float] | None = None, *, level: float | None = None
+    ) -> BalancePoint:
+        """Where the line meets the floor along one column, with intervals.
+
+        In an energy model it is the outdoor temperature at which heating or cooling begins.
+
+        Parameters
+        ----------
+        feature : str or int
+            Name or number of the column.
+        at : mapping of str to float, optional
+            Values of other columns. Default: their weighted means.
+        level : float, optional
+            Probability that an interval covers the true point. Default: that of the summary.
+
+        Returns
+        -------
+        BalancePoint
+            With the interval of the delta method, or of the draws if the summary comes from a bootstrap, and
+            with Fieller's.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from rectifit import solve
+        >>> rng = np.random.default_rng(0)
+        >>> degrees = rng.uniform(-5.0, 25.0, size=(200, 1))
+        >>> kwh = np.maximum(3.0 * (16.0 - degrees[:, 0]), 0.0) + 4.0 * rng.normal(size=200)
+        >>> point = solve(degrees, kwh).summary(names=["degrees"]).balance_point("degrees")
+        >>> print(point)  # doctest: +ELLIPSIS
+        Balance point of degrees: 15.902, std. error 0.235, 95 % from 15.442 to 16.363 ...
+        """
+        level = self.level if level is None else check_number(level, "level", above=0.0, below=1.0)
+        return find_balance_point(self, feature, at, level, quantile(level))
 
     def __str__(self) -> str:
         """The table as text."""
