@@ -11,6 +11,7 @@ see rows z and outcomes v, and nothing else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -82,6 +83,34 @@ class Coordinates:
         return self.diagonal is not None and bool(
             (self.diagonal > 1.0 / TAME).all() and (self.diagonal < TAME).all()
         )
+
+    @cached_property
+    def _split(self) -> tuple[Vector, float, Matrix, Matrix, Matrix]:
+        """What `rows` multiplies by: column scales, a number of steps, and T in these scales with its parts."""
+        shrink = np.exp2(np.floor(np.log2(self.unit)))
+        T = self.T / shrink[:, None]
+        steps = 2.0 ** ((53 - math.ceil(math.log2(max(self.n_columns, 1)))) // 2)
+        tops = np.abs(T).max(axis=0, initial=0.0)
+        grid = np.exp2(np.ceil(np.log2(np.where(tops > 0.0, tops, 1.0)))) / steps
+        coarse = np.rint(T / grid) * grid
+        return shrink, steps, T, coarse, T - coarse
+
+    def rows(self, columns: Any, xp: Any = np, asarray: Callable[[Any], Any] = np.asarray) -> Any:
+        """Rows z from rows sqrt(w) [x, 1], of which no entry exceeds the largest of its column.
+
+        Where T magnifies, the terms of z = a'T are much larger than z, and in a plain product their rounding
+        would be an error of the rows, for which no bound accounts. So A and T are split into parts with so
+        few digits that the product of the first parts, in which large terms cancel, is exact.
+        """
+        if self.diagonal is not None:
+            return columns * asarray(self.diagonal)
+        shrink, steps, T, coarse, fine = self._split
+        A = columns * asarray(shrink)
+        first = xp.round(A * steps) / steps
+        rest = first @ asarray(fine)
+        rest += (A - first) @ asarray(T)
+        rest += first @ asarray(coarse)
+        return rest
 
     def ridge(self, penalty: Vector) -> Matrix:
         """The matrix of alpha |beta|^2: T' diag(penalty) T."""
@@ -171,8 +200,8 @@ def whiten(
     Directions that the rows do not determine are dropped or, with keep_all, come last.
     """
     assert scaled.diagonal is not None
-    # Eigenvectors in ascending order: the last ones, as many as there are directions, span the rows.
-    spans = np.linalg.eigh(gram)[1]
+    # Eigenvectors in ascending order: the last ones, as many as there are directions, span rows and ridge.
+    spans = np.linalg.eigh(gram + scaled.ridge(penalty))[1]
     found = scaled
     for attempt in range(MAX_WHITENINGS):
         values, vectors = np.linalg.eigh(gram + found.ridge(penalty))
@@ -185,7 +214,7 @@ def whiten(
         found = replace(found, T=found.T @ (vectors[:, keep] * stretch), diagonal=None)
         gram = gram_of(found)
     if 0 < found.n_directions < scaled.n_columns:
-        # Dependent columns: of all equal solutions the shortest, which lies in the span of the rows.
+        # Dependent columns: of all equal solutions the shortest, which lies in that span.
         rows, diagonal = spans[:, -found.n_directions :], scaled.diagonal[:, None]
         found = replace(found, T=diagonal * (rows @ (rows.T @ (found.T / diagonal))))
         gram = gram_of(found)

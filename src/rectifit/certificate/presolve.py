@@ -15,7 +15,7 @@ A constraint c'beta <= d is one more row, of kind LIMIT, whose u is at most d in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -110,16 +110,18 @@ def reduce_rows(problem: Problem) -> Reduced:
         constraints=problem.constraints,
     )
     working = WorkingRows(merged)
-    gram, placed = working.gram + working.ridge, working.rows(slice(None))
+    gram = working.gram + working.ridge
     # Directions that only constraints know.
     loose = gram.diagonal() <= MIN_PIVOT
-    gram[loose], gram[:, loose], placed[:, loose] = 0.0, 0.0, 0.0
+    gram[loose], gram[:, loose] = 0.0, 0.0
     L = np.linalg.cholesky(gram + np.diag(loose.astype(np.float64)))
-    Z = np.ascontiguousarray(solve_triangular(L, placed.T, lower=True).T)
-    turn = solve_triangular(L, np.eye(len(L)), lower=True)
-    ridge = turn @ working.ridge @ turn.T
+    turn = solve_triangular(L, np.eye(len(L)), lower=True).T
+    whitened = replace(working.coordinates, T=working.T @ turn, diagonal=None)
+    Z = np.ascontiguousarray(working.rows(slice(None), whitened))
+    Z[:, loose] = 0.0
+    ridge = whitened.ridge(working.penalty)
     scale = working.scale
-    back = working.T @ turn.T * scale
+    back = whitened.T * scale
     counts = np.bincount(group, minlength=len(rows))
     roots = np.sqrt(weight) / scale
     y = working.y

@@ -173,7 +173,7 @@ class CompiledEngine:
 
     def _repaired_loss(self, kinks: Matrix, minima: Minima, found: Evaluated, e: int) -> float:
         """How far the minimum of one line can lie below its value; infeasible slopes are changed."""
-        (problem, _, _, walls), rows, kink, gamma = self._system, self.rows, kinks[e], minima.deltas[e]
+        (problem, source, _, walls), rows, kink, gamma = self._system, self.rows, kinks[e], minima.deltas[e]
         n, (Z, _, _, y, *_) = self._n_rows, problem
         slopes, present = minima.slopes[e], minima.states[e] != FLAT
         gram = Z[present].T @ Z[present] + rows.ridge
@@ -182,7 +182,8 @@ class CompiledEngine:
         slopes[:] = repaired.slopes
         scale = rows.scale
         value, columns = float(found.values[e]) / scale / scale, found.columns[e] / scale
-        u = rows.weighted_preactivation(columns)
+        # The u that the value is made of: where columns nearly cancel, u computed in another order differs.
+        u = found.u[e] / scale * source.root_weight
         loss = fenchel_gap(u, rows.y, kink[:n], slopes[:n]) + repaired.decrement
         slack = rows.allowance(value, gamma, columns, slopes[:n], repaired.remainder)
         if walls is not None:

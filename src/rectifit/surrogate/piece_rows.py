@@ -117,8 +117,7 @@ def read_piece(coordinates: Coordinates, piece: Block, space: Workspace) -> tupl
         Z = piece.columns(diagonal, fit_intercept, space)
     else:
         A = piece.columns(np.ones(coordinates.n_columns), fit_intercept, space)
-        T = piece.to_float64(coordinates.T)
-        Z = xp.matmul(A, T, out=space("rows", (m, coordinates.n_directions)))
+        Z = coordinates.rows(A, xp, piece.to_float64)
     return PieceRows(piece, space, Z, v[:, None], np.ones(coordinates.n_directions)), v
 
 

@@ -134,11 +134,7 @@ class WorkingRows:
     def rows(self, select: Selection, coordinates: Coordinates | None = None) -> Matrix:
         """The selected rows z_i, one per line, in a new array."""
         coordinates = coordinates or self.coordinates
-        Z = self.weighted_columns(select)
-        if coordinates.diagonal is None:
-            return np.asarray(Z @ coordinates.T)
-        Z *= coordinates.diagonal
-        return Z
+        return np.asarray(coordinates.rows(self.weighted_columns(select)))
 
     def are_determined_by(self, u: Vector) -> bool:
         """Whether the rows with weight and u > 0 determine the coefficients, far from singular."""
