@@ -116,7 +116,5 @@ def unpleasant(seed: int) -> tuple[str, Problem]:
         weight = np.asarray(weight, dtype=float)
         weight[0] += 1.0
     alpha = float(rng.choice([0.0, 0.0, 0.1, 2.0]))
-    problem = Problem.from_data(
-        X, y, sample_weight=weight, fit_intercept=bool(rng.integers(2)), alpha=alpha
-    )
+    problem = Problem.from_data(X, y, sample_weight=weight, fit_intercept=bool(rng.integers(2)), alpha=alpha)
     return design.__name__, problem

@@ -8,7 +8,7 @@ from rectifit import Problem, SurrogateSolver, solve
 from rectifit.datasets import make_relu
 from rectifit.methods.approximation import Approximation, Enumeration
 from rectifit.methods.search import Search
-from rectifit.solution import Stop
+from rectifit.solution import Solution, Stop
 from rectifit.surrogate.neighbours import Neighbours
 from rectifit.surrogate.rows_engine import RowsEngine, ascending
 
@@ -16,7 +16,7 @@ from rectifit.surrogate.rows_engine import RowsEngine, ascending
 def run(problem, stage, **options):
     search = Search(RowsEngine(problem), **options)
     stopped = search.run([("stage", stage)])
-    return search, search.finish("stage", stopped)
+    return search, Solution.of(search.finish("stage", stopped))
 
 
 def enumerated_sets(problem, k):

@@ -15,6 +15,7 @@ from rectifit.datasets import make_relu
 from rectifit.methods.approximation import Approximation
 from rectifit.methods.multistart import Multistart
 from rectifit.methods.search import Search
+from rectifit.solution import Solution
 from rectifit.surrogate.rows_engine import RowsEngine
 from rectifit.surrogate.survey import SurveyTask
 
@@ -355,7 +356,7 @@ def test_many_starts_on_a_device_lead_where_they_lead_on_the_host():
 
 def run_on(problem, device, stage):
     search = Search(RowsEngine(problem, device))
-    return search.finish("", search.run([("", stage)]))
+    return Solution.of(search.finish("", search.run([("", stage)])))
 
 
 # To modules and back.

@@ -86,7 +86,7 @@ class Coordinates:
 
     @cached_property
     def _split(self) -> tuple[Vector, float, Matrix, Matrix, Matrix]:
-        """What `rows` multiplies by: column scales, a number of steps, and T in these scales with its parts."""
+        """Column scales, a number of steps, T in these scales, and the parts of that."""
         shrink = np.exp2(np.floor(np.log2(self.unit)))
         T = self.T / shrink[:, None]
         steps = 2.0 ** ((53 - math.ceil(math.log2(max(self.n_columns, 1)))) // 2)

@@ -12,7 +12,7 @@ from rectifit._typing import Mask, Vector
 from rectifit.active import ActiveSet
 from rectifit.constraints import Constraints
 from rectifit.data.problem import Problem
-from rectifit.tolerances import AGREEMENT_TOL, SUM_TOL, ZERO_OBJECTIVE_TOL
+from rectifit.tolerances import SUM_TOL, ZERO_OBJECTIVE_TOL
 
 __all__ = [
     "Certificate",
@@ -20,7 +20,6 @@ __all__ = [
     "Stop",
     "SurrogateMinimum",
     "TraceRow",
-    "VerificationError",
     "fit_of",
     "relative_gap",
 ]
@@ -67,10 +66,6 @@ class SurrogateMinimum(NamedTuple):
     dual_bound: float
 
 
-class VerificationError(ValueError):
-    """Something that a solution states is not so."""
-
-
 def relative_gap(objective: float, lower_bound: float, rounding: float = 0.0) -> float:
     """(objective - lower_bound) / objective; 0 where they differ by no more than rounding.
 
@@ -99,6 +94,8 @@ class Certificate:
     n_active, n_inactive, n_undecided : samples whose state in every better solution is proved, and the rest
     target_gap : the gap at which the status becomes "optimal"; None: 0
     null_objective : sum w y^2, against which rounding is measured
+    rounding : by how much the rounding of the data at hand may move objective and bound; large where columns
+        nearly cancel
     floor : None, unless the floor was estimated: the bound is then for this floor alone, not for others
     is_constrained : whether it is about coefficients that satisfy constraints, and not about others
     given_objective : of `certify`, that of the fit in question, where a better one was found
@@ -117,6 +114,7 @@ class Certificate:
     n_undecided: int = 0
     target_gap: float | None = None
     null_objective: float = field(default=0.0, repr=False)
+    rounding: float = field(default=0.0, repr=False)
     floor: float | None = None
     is_constrained: bool = False
     given_objective: float | None = None
@@ -152,6 +150,8 @@ class Certificate:
             return f"A fit {excess:.3g} % better than yours was found; {proved}{where}"
         if self.gap == 0.0:
             return f"proved optimal{where}"
+        if self.status == "optimal" and self.objective - self.lower_bound <= self.rounding:
+            return f"proved optimal up to the rounding of the data{where}"
         return f"no fit can be more than {100.0 * self.gap:.3g} % better{where}"
 
     @classmethod
@@ -178,8 +178,9 @@ class Certificate:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the gap is at most the target gap, or zero up to rounding."""
-        return self.is_within(self.target_gap or 0.0)
+        """Whether the gap is at most the target gap, or zero up to the rounding of the data."""
+        is_rounding = self.objective - self.lower_bound <= self.rounding
+        return is_rounding or self.is_within(self.target_gap or 0.0)
 
     def is_within(self, gap: float) -> bool:
         """Whether the gap is at most so large, up to rounding."""
@@ -263,53 +264,6 @@ class Fit:
             return self if self.problem is problem else replace(self, problem=problem)
         return replace(self, intercept=self.intercept + floor, floor=floor, problem=problem)
 
-    def verify(self) -> None:
-        """Recompute what is stated from the data; raise VerificationError if anything is not so."""
-        if self.problem is None:
-            raise ValueError(
-                "problem is None: this solution was stored without its data and cannot be verified"
-            )
-        problem, certificate = self.problem.shifted(self.floor), self.certificate
-        # Where the floor is far from the outcomes, subtracting it leaves its own rounding.
-        scale = max(problem.null_objective, self.problem.null_objective)
-        tolerance = AGREEMENT_TOL * self.objective + ZERO_OBJECTIVE_TOL * scale
-        finite = bool(np.isfinite(self.beta).all() and np.isfinite(self.intercept))
-        _demand(
-            self.beta.shape == (problem.n_features,) and finite, "beta is not a finite coefficient per column"
-        )
-        _demand(
-            problem.fit_intercept or self.intercept == 0.0, "the intercept is not 0 in a model without one"
-        )
-        violation = problem.violation(self.beta)
-        _demand(violation is None, f"a constraint does not hold: {violation}")
-        _demand(certificate.floor in (None, self.floor), "the certificate is about another floor")
-        found = problem.objective(self.beta, self.intercept - self.floor)
-        _demand(
-            abs(found - self.objective) <= tolerance,
-            f"the objective is {found!r}, not {self.objective!r}, unless the data were changed since the fit",
-        )
-        reached = min((row.objective for row in self.trace), default=found)
-        _demand(self.objective <= reached + tolerance, f"the trace has met {reached!r}, below the objective")
-        if self.surrogate is not None:
-            self._verify_surrogate(problem, self.surrogate)
-        _demand(certificate.objective == self.objective, "the certificate is about another objective")
-        _demand(certificate.lower_bound <= self.objective, "the lower bound is above the objective")
-        _demand(certificate.lower_bound <= found + tolerance, "the lower bound is above what was reached")
-        optimal = certificate.status == "optimal"
-        _demand(
-            certificate.is_closed or not optimal, f"it is called optimal with a gap of {certificate.gap:g}"
-        )
-
-    def _verify_surrogate(self, problem: Problem, met: SurrogateMinimum) -> None:
-        value = problem.surrogate_value(met.active, met.beta, met.intercept)
-        slack = AGREEMENT_TOL * problem.null_objective
-        _demand(
-            self.surrogate_objective == met.value and abs(value - met.value) <= slack,
-            f"the surrogate's minimum is {value!r}, not {self.surrogate_objective!r}",
-        )
-        _demand(met.dual_bound <= value + slack, "a dual bound is above its value")
-        _demand(self.objective <= met.value + slack, "the objective is above the surrogate's minimum")
-
 
 def fit_of(model: Any) -> Fit:
     """A fit, or that of a fitted estimator."""
@@ -317,8 +271,3 @@ def fit_of(model: Any) -> Fit:
     if not isinstance(fit, Fit):
         raise TypeError(f"solution is {type(model).__name__}; it must be a Solution or a fitted estimator")
     return fit
-
-
-def _demand(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise VerificationError(otherwise)

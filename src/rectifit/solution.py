@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
 from rectifit.certifying import prove
 from rectifit.data.kinds import check_columns, predict
-from rectifit.fit import Certificate, Fit, Stop, SurrogateMinimum, TraceRow, VerificationError, relative_gap
+from rectifit.fit import Certificate, Fit, Stop, SurrogateMinimum, TraceRow, relative_gap
 from rectifit.interchange import to_module, write_onnx
+from rectifit.verifying import Verification, VerificationError, verify
 
 if TYPE_CHECKING:
     from rectifit.inference import Summary
@@ -22,6 +23,7 @@ __all__ = [
     "Stop",
     "SurrogateMinimum",
     "TraceRow",
+    "Verification",
     "VerificationError",
     "relative_gap",
 ]
@@ -52,6 +54,25 @@ class Solution(Fit):  # noqa: D101 - what a fit is, is said once
         """
         check_columns(X, self.feature_names)
         return predict(X, self.beta, self.intercept, self.floor)
+
+    def verify(self) -> Verification:
+        """Recompute what is stated from the data; raise VerificationError if anything is not so.
+
+        Returns
+        -------
+        Verification
+            Every number that was found again, with its residual and what the rounding of these data allows:
+            the objective, the surrogate's minimum and its dual bound, and the bounds that need no search.
+            What rests on a search that is not repeated is named in `open`.
+
+        Examples
+        --------
+        >>> from rectifit import solve
+        >>> solution = solve([[-1.0], [0.0], [1.0], [2.0]], [0.5, 0.0, 1.0, 2.5], "sorting")
+        >>> solution.verify()["objective"].holds
+        True
+        """
+        return verify(self)
 
     def summary(self, **options: Any) -> Summary:
         """A table with standard errors and intervals; the options are those of `inference.summarise`."""

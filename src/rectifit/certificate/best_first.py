@@ -126,6 +126,8 @@ class BestFirst(Tree, Generic[AnyNode]):
         self._taken: list[AnyNode] = []
         self._order = count()
         self._lock, self._thread = Lock(), local()
+        # Work before the present round: what other nodes of a round take depends on the threads.
+        self.work_before = 0
         self._memory_limit = memory_limit
 
     @abstractmethod
@@ -150,6 +152,7 @@ class BestFirst(Tree, Generic[AnyNode]):
     def advance(self, mapped: Callable[..., Iterator[Any]] = map, most: int = ROUND_NODES) -> None:
         """Expand the nodes of one round."""
         self._take(most)
+        self.work_before = self.work
         results = list(mapped(self._expand_apart, self._taken))
         for parts, _ in results:
             self._push(parts)

@@ -167,7 +167,7 @@ class SignSearch(BestFirst[Signs]):
         super().spend(int(looks * max(1.0, self.samples.Z.shape[1] / COLUMNS_PER_LOOK)))
 
     def _is_over(self) -> bool:
-        return self.work + self.looks_at_node >= self._budget or self.control.is_over()
+        return self.work_before + self.looks_at_node >= self._budget or self.control.is_over()
 
     def _new(self, region: Region) -> Signs:
         start = Start(np.zeros(self.samples.Z.shape[1]))

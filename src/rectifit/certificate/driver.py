@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rectifit import routing
+from rectifit.bounds import allowance
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.box import Box
@@ -31,7 +32,9 @@ __all__ = ["Driver", "Listener"]
 # Steps of the iterative method from one candidate, and the share of the objective at which they end.
 POLISH_STEPS = 50
 POLISH_TOL = 1e-10
-# Seconds between two reports.
+# Share of the gap that must be closed for another row of the history.
+HISTORY_SHARE = 0.02
+# Seconds between two lines of progress.
 REPORT_SECONDS = 0.02
 
 
@@ -92,6 +95,8 @@ class Driver:
         self._began, self._reported = clock.seconds, -np.inf
         self._history: list[tuple[float, float, float]] = []
         self.reduced = reduce_rows(self.problem)
+        # Losses in the search are sums in which terms of the size of sum w y^2 may cancel.
+        self._slack = float(allowance(self.problem.n_samples, self.problem.null_objective))
         start = self.problem.evaluate(best.beta, best.intercept)
         self.incumbent = Incumbent(self.problem, self.reduced, start, self._polish)
         control = Control(
@@ -179,7 +184,8 @@ class Driver:
         objective = self.best.objective
         room = max(self._gap, SUM_TOL) * objective
         room += ZERO_OBJECTIVE_TOL * self.problem.null_objective
-        return self.reduced.value(objective - room)
+        # What rounding takes from the bound in the end is proved on top, but never more than the objective.
+        return self.reduced.value(objective - max(room - self._slack, self._slack))
 
     def _is_over(self) -> bool:
         return self._clock.is_over()
@@ -195,19 +201,25 @@ class Driver:
 
     def _keep_bound(self) -> None:
         found = self.reduced.objective(self.search.lower_bound)
-        self.lower_bound = max(self.lower_bound, found)
+        self.lower_bound = max(self.lower_bound, found - self._slack)
+
+    def _remember(self, objective: float, bound: float) -> None:
+        """A row of the history for every better fit, and where the gap has shrunk by a share."""
+        if self._history:
+            _, last, reached = self._history[-1]
+            if objective == last and bound - reached <= HISTORY_SHARE * (objective - reached):
+                return
+        self._history.append((self._clock.seconds, objective, bound))
 
     def _report(self) -> None:
         # Always, so that what is proved does not depend on the time.
         self._keep_bound()
+        objective, bound = self.best.objective, self.lower_bound
+        self._remember(objective, bound)
         now = time.perf_counter()
         if now - self._reported < REPORT_SECONDS:
             return
         self._reported = now
-        objective, bound = self.best.objective, self.lower_bound
-        row = (self._clock.seconds, objective, bound)
-        if not self._history or self._history[-1][1:] != row[1:]:
-            self._history.append(row)
         gap = relative_gap(objective, bound)
         text = f"gap {gap:.2%}, objective {objective:.6g}, bound {bound:.6g}, {self.search.n_open:,} open"
         self._listener.note(text, self.search.n_nodes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rectifit._typing import Vector
 from rectifit.active import ActiveSet
 from rectifit.data.blocks import Block, S
-from rectifit.data.sums import LossTask, OutcomeSums, OutcomeTask
+from rectifit.data.sums import LossTask, OutcomeSums, OutcomeTask, SizeTask
 
 if TYPE_CHECKING:
     from rectifit.data.memory import MemoryData
@@ -86,7 +87,7 @@ class Data(ABC):
         found = self.reduce(OutcomeTask(), design=False)
         if found.n_weighted == 0:
             raise ValueError("sample_weight is zero everywhere; at least one weight must be positive")
-        return found
+        return found.checked()
 
     def loss(self, beta: Vector, intercept: float) -> float:
         """sum w (max(0, u) - y)^2."""
@@ -95,6 +96,11 @@ class Data(ABC):
     def surrogate_loss(self, active: ActiveSet, beta: Vector, intercept: float) -> float:
         """The convex surrogate F_I without the ridge."""
         return self._pass(LossTask(beta, intercept, self.outcomes.scale, active))
+
+    def size_of_terms(self, beta: Vector, intercept: float) -> float:
+        """The norm of sqrt(w) (|X||beta| + |intercept|): what rounding errors of u are relative to."""
+        scale = self.outcomes.scale
+        return math.sqrt(float(self.reduce(SizeTask(beta, intercept, scale)).value)) * scale
 
     def _pass(self, task: LossTask) -> float:
         return float(self.reduce(task).value) * task.scale * task.scale

@@ -105,7 +105,7 @@ class MemoryData(ArrayData):
             top,
             float(scaled @ scaled),
             float(fixed @ fixed),
-        )
+        ).checked()
 
     def mask_of(self, active: ActiveSet) -> Mask:
         """An active set as a mask over samples."""

@@ -8,6 +8,7 @@ constrained.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -22,7 +23,7 @@ from rectifit.constraints import Constraints
 from rectifit.data.base import Data
 from rectifit.data.memory import MemoryData
 from rectifit.data.sampling import SampleTask
-from rectifit.tolerances import DEAD_TOL, ZERO_U_TOL
+from rectifit.tolerances import DEAD_TOL, FLOAT64_EPS, ZERO_U_TOL
 
 __all__ = ["Point", "Problem", "RowPoint"]
 
@@ -197,6 +198,16 @@ class Problem:
         b = np.asarray(beta, dtype=np.float64)
         members = active if isinstance(active, ActiveSet) else Members(active)
         return float(self.data.surrogate_loss(members, b, intercept) + self.ridge(b))
+
+    def rounding(self, size_of_terms: float, value: float) -> float:
+        """How far apart two evaluations of L or F_I may be, of which one has found this value.
+
+        Each is a sum of squares of numbers with errors of at most (p + 4) eps times the size of the terms of
+        u, as each u is a sum of p + 1 products: by the triangle inequality the norm of these numbers errs by
+        that times the norm of the sizes.
+        """
+        error = (self.n_features + 4) * FLOAT64_EPS * size_of_terms
+        return (2.0 * math.sqrt(max(value, 0.0)) + error) * error
 
     def ridge(self, beta: Vector) -> Any:
         """alpha |beta|^2; one number per column of a matrix."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,11 @@ from rectifit.active import ActiveSet
 from rectifit.data.blocks import Block, Total, merge_all
 from rectifit.data.prediction import relu
 
-__all__ = ["Deviations", "LossTask", "OutcomeSums", "OutcomeTask", "ScoreTask", "check_block"]
+__all__ = ["Deviations", "LossTask", "OutcomeSums", "OutcomeTask", "ScoreTask", "SizeTask", "check_block"]
+
+# Least and largest sum w y^2: a smaller one has lost digits, and surrogates may be some times larger.
+MIN_SQUARES = sys.float_info.min
+MAX_SQUARES = 1e304
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,18 @@ class OutcomeSums:
             self.total * shares[0] + other.total * shares[1],
             self.fixed * shares[0] + other.fixed * shares[1],
         )
+
+    def checked(self) -> OutcomeSums:
+        """The same, if squares of outcomes are numbers that a computer can tell apart."""
+        with np.errstate(over="ignore", under="ignore"):
+            total = float(np.float64(self.total) * self.top * self.top)
+        if self.top > 0.0 and not MIN_SQUARES <= total <= MAX_SQUARES:
+            size, advice = ("large", "divide") if total > 1.0 else ("small", "multiply")
+            raise ValueError(
+                f"y and sample_weight are too {size}: sum w y^2 is {total:.3g}; it must be between "
+                f"{MIN_SQUARES:.3g} and {MAX_SQUARES:.3g}: {advice} y by a constant"
+            )
+        return self
 
     @property
     def scale(self) -> float:
@@ -132,6 +149,25 @@ class LossTask:
             right = (u > pieces.inactive_kink(v)) | self.active.mark(piece, v, self.scale)
         r = u * right - v
         return float(r @ r)
+
+
+@dataclass(frozen=True)
+class SizeTask:
+    """The sum of w (sum_j |x_j beta_j| + |intercept|)^2, over scale^2: the size of the terms of u."""
+
+    beta: Vector
+    intercept: float
+    scale: float
+
+    def __call__(self, block: Block) -> Total:
+        """The sum over a block."""
+        space = block.workspace()
+        return merge_all(Total(self._sum(piece, space)) for piece in block.pieces())
+
+    def _sum(self, piece: Block, space: Any) -> float:
+        sizes = piece.xp.abs(piece.matrix(space)) @ piece.to_float64(np.abs(self.beta) / self.scale)
+        sizes += abs(self.intercept) / self.scale * piece.root_weight
+        return float(sizes @ sizes)
 
 
 @dataclass(frozen=True)

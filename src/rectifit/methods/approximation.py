@@ -105,9 +105,10 @@ class Enumeration:
             self._solve_neighbours(prefixes)
         # With k >= m every subset was there.
         ratio = 1.0 if self.k >= m else approximation_ratio(self.n_weighted, self.k)
+        least = guarantee_bound(self.lowest_bound, ratio)
         if self.converged:
-            search.guarantee = ratio
-        search.lower_bound = max(search.lower_bound, guarantee_bound(self.lowest_bound, ratio))
+            search.guarantee = ratio, least
+        search.lower_bound = max(search.lower_bound, least)
         return Stop.COMPLETED
 
     def _n_neighbours(self, first: int) -> int:
@@ -167,6 +168,8 @@ class Enumeration:
     ) -> Visit:
         """Solve the neighbours of a prefix that matter, a batch at a time."""
         results, n_sets = SurrogateResults(), self._n_neighbours(prefix.first)
+        # Whichever prefix this engine has seen before, and on whichever thread: the digits are the same.
+        engine.reset()
         solver, active = engine.row_solver(), self._prefix_set(prefix.first)
         base = solver.solve(active, start=(prefix.beta, prefix.intercept))
         neighbours = Neighbours(solver, self.members, Z, prefix.first, base, prefix.objective)

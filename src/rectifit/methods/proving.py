@@ -99,7 +99,9 @@ def _make_driver(
 
 def _take_over(search: Search, driver: Driver, status: str) -> None:
     """Put incumbent, bound and proof into the search."""
-    if search.best is None or driver.best.objective < search.best.objective:
+    if search.best is None or driver.best.beta is not search.best.beta:
         search.offer(driver.best)
+    # Evaluated as the proof has done it, which may differ from the engine's evaluation by rounding.
+    search.best = driver.best
     search.lower_bound = max(search.lower_bound, driver.lower_bound)
     search.proof = driver.result(status)

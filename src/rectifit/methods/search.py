@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rectifit.bounds import allowance
 from rectifit.certificate.proof import ProofResult
 from rectifit.certificate.trivial_bound import floor_bound
 from rectifit.checks import check_random_state
@@ -20,6 +21,7 @@ from rectifit.fit import Certificate, Fit, Stop, SurrogateMinimum, TraceRow
 from rectifit.progress import Progress
 from rectifit.surrogate.engine import Engine, Minimum
 from rectifit.surrogate.results import SurrogateResults
+from rectifit.tolerances import SUM_TOL, ZERO_OBJECTIVE_TOL
 
 __all__ = ["Halt", "Search", "Stage"]
 
@@ -59,7 +61,8 @@ class Search:
     problem, engine : what is fitted, and by what
     best : the best point so far
     least : the least minimum of a surrogate so far
-    lower_bound, guarantee, proof : what is proved
+    lower_bound, proof : what is proved
+    guarantee : r, and a lower bound b, where the least minimum of surrogates is between r b and r min L
     """
 
     def __init__(
@@ -81,7 +84,7 @@ class Search:
         self.best: Point | None = None
         self.least: SurrogateMinimum | None = None
         self.lower_bound = floor_bound(self.problem)
-        self.guarantee: float | None = None
+        self.guarantee: tuple[float, float] | None = None
         self.proof: ProofResult | None = None
         self.n_iter = self.n_surrogates = 0
         self._progress = progress or Progress(0)
@@ -184,6 +187,7 @@ class Search:
 
         Where constraints do not allow zero coefficients, it has found the nearest that they do allow.
         """
+        rounding = self._rounding()
         if self.n_surrogates > 0 and self.best is not None:
             self.best = self.engine.shorten(self.best) or self.best
         if self.best is None:
@@ -193,6 +197,7 @@ class Search:
         # Once more by itself, so that the number is the one that `Problem.objective` gives.
         self.best = Point(beta, intercept, self.problem.objective(beta, intercept))
         beta.setflags(write=False)
+        rounding = max(rounding, self._rounding())
         return Fit(
             beta=beta,
             intercept=intercept,
@@ -200,12 +205,12 @@ class Search:
             surrogate_objective=None if self.least is None else self.least.value,
             method=method,
             stopped=stopped,
-            certificate=self._certificate(),
+            certificate=self._certificate(rounding),
             n_iter=self.n_iter,
             n_surrogates=self.n_surrogates,
             seconds=self.clock.seconds,
             trace=tuple(self._trace),
-            guarantee=self.guarantee,
+            guarantee=self._guarantee(),
             problem=self.problem,
             surrogate=self.least,
             constraints=self.problem.constraints,
@@ -214,13 +219,39 @@ class Search:
             is_weighted=self.problem.is_weighted,
         )
 
-    def _certificate(self) -> Certificate:
+    def _rounding(self) -> float:
+        """By how much rounding may move the best objective and, if a search has closed the gap, its bound."""
+        if self.best is None or not (self.best.beta.any() or self.best.intercept != 0.0):
+            return 0.0
+        rounding = self.engine.rounding(self.best)
+        if self.proof is not None and self.proof.status == "optimal":
+            rounding += 2.0 * float(allowance(self.problem.n_samples, self.problem.null_objective))
+        return rounding
+
+    def _guarantee(self) -> float | None:
+        """The ratio that the objective keeps: rounding may put it above the surrogate's minimum."""
+        if self.guarantee is None:
+            return None
+        assert self.best is not None
+        ratio, least = self.guarantee
+        rounding = SUM_TOL * self.best.objective + ZERO_OBJECTIVE_TOL * self.problem.null_objective
+        if self.best.objective - ratio * least <= rounding:
+            return ratio
+        return self.best.objective / least if least > 0.0 else None
+
+    def _certificate(self, rounding: float = 0.0) -> Certificate:
         assert self.best is not None
         proved = {} if self.proof is None else self.proof.fields()
         last = (self.clock.seconds, self.best.objective, self.lower_bound)
         history = (*proved.pop("history", ()), last)
         return Certificate.from_bound(
-            self.problem, self.best.objective, self.lower_bound, self.target_gap, history=history, **proved
+            self.problem,
+            self.best.objective,
+            self.lower_bound,
+            self.target_gap,
+            history=history,
+            rounding=rounding,
+            **proved,
         )
 
     def _watch(self, points: Sequence[Point]) -> None:

@@ -129,6 +129,10 @@ class Engine(ABC):
         """The norm of sqrt(w) u at a point."""
 
     @abstractmethod
+    def rounding(self, point: Point) -> float:
+        """How far apart two evaluations of the objective at a point may be."""
+
+    @abstractmethod
     def shorten(self, point: Point) -> Point | None:
         """The shortest coefficients equivalent to a point; None if there are no shorter ones."""
 

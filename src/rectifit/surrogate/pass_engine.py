@@ -164,6 +164,12 @@ class PassEngine(Engine):
             gamma = coordinates.from_coefficients(point.beta, point.intercept)
         return coordinates.scale * math.sqrt(max(float(gamma @ self.reader.gram @ gamma), 0.0))
 
+    def rounding(self, point: Point) -> float:
+        """From the largest entries of the columns, which are known without a pass."""
+        columns = np.append(point.beta, point.intercept)[: self.problem.n_columns]
+        extent = float(np.abs(columns) @ self.reader.largest)
+        return self.problem.rounding(math.sqrt(self.problem.n_samples) * extent, point.objective)
+
     def shorten(self, point: Point) -> Point | None:  # noqa: ARG002
         """None: where columns are dependent, working coordinates lead to the shortest coefficients."""
         return None

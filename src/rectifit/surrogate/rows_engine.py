@@ -119,6 +119,11 @@ class RowsEngine(Engine):
         """The norm of sqrt(w) u."""
         return float(np.linalg.norm(self.problem.root_weight * self._u(point)))
 
+    def rounding(self, point: Point) -> float:
+        """From the sizes of all terms of u."""
+        size = self.problem.data.size_of_terms(point.beta, point.intercept)
+        return self.problem.rounding(size, point.objective)
+
     def shorten(self, point: Point) -> Point | None:
         """The shortest equivalent coefficients."""
         if not isinstance(point, RowPoint):
