@@ -21,6 +21,7 @@ from rectifit.certificate.records import (
     HINGES_PER_UNIT,
     OFF,
     ON,
+    CellLog,
     Cells,
     FaceBounds,
     Found,
@@ -175,6 +176,7 @@ def expand_cell(samples, cell, limits, faces=None, n_listed=None):
         tuple(faces),
         *room,
         tuple(found),
+        tuple(CellLog.empty(0, n, q)),
     )
     parts = []
     for line in range(2):

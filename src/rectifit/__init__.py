@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rectifit.api import certify, solve
+    from rectifit.checking import CheckedProof, ProofError, check_proof
     from rectifit.data.problem import Problem
     from rectifit.estimator import ReLURegressor
     from rectifit.estimator_cv import ReLURegressorCV
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Certificate",
+    "CheckedProof",
     "FittedModel",
     "Problem",
+    "ProofError",
     "ReLURegressor",
     "ReLURegressorCV",
     "Solution",
@@ -27,6 +30,7 @@ __all__ = [
     "TobitRegressor",
     "__version__",
     "certify",
+    "check_proof",
     "load_model",
     "solve",
     "solve_surrogate",
@@ -37,8 +41,10 @@ __all__ = [
 # while it loads the rest.
 LATER = {
     "Certificate": "rectifit.solution",
+    "CheckedProof": "rectifit.checking",
     "FittedModel": "rectifit.fitted_model",
     "Problem": "rectifit.data.problem",
+    "ProofError": "rectifit.checking",
     "ReLURegressor": "rectifit.estimator",
     "ReLURegressorCV": "rectifit.estimator_cv",
     "Solution": "rectifit.solution",
@@ -46,6 +52,7 @@ LATER = {
     "SurrogateSolver": "rectifit.surrogate",
     "TobitRegressor": "rectifit.estimator_tobit",
     "certify": "rectifit.api",
+    "check_proof": "rectifit.checking",
     "load_model": "rectifit.model_file",
     "solve": "rectifit.api",
     "solve_surrogate": "rectifit.surrogate",

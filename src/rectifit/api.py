@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from rectifit import routing
@@ -188,6 +189,7 @@ def certify(
     memory_limit: float = MEMORY_LIMIT,
     n_jobs: int | None = None,
     verbose: int = 0,
+    proof: str | Path | None = None,
 ) -> Certificate:
     """Prove how good a fit is.
 
@@ -219,6 +221,9 @@ def certify(
         Threads; -1: all processors. Without a time limit the result is the same for any number of them.
     verbose : int, default=0
         1 shows progress on a terminal.
+    proof : path, optional
+        Write the proof to this file, so that anyone can check it (see `check_proof`). The file appears only
+        after it was checked. It holds a search over cells, which may take longer than the usual one.
 
     Returns
     -------
@@ -259,6 +264,7 @@ def certify(
         memory_limit=memory_limit,
         n_jobs=n_jobs,
         verbose=verbose,
+        proof=proof,
     )
     if columns is None and given is not None:
         columns = given.feature_names

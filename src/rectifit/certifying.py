@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rectifit.certificate.recording import ProofFile
+from rectifit.certificate.trivial_bound import floor_bound
+from rectifit.checking import check_proof
+from rectifit.checking.reading import Claim, data_digest
+from rectifit.checking.rows import MAX_SAMPLES
 from rectifit.checks import check_number
 from rectifit.constraints import Constraints
 from rectifit.data.base import Data
@@ -15,12 +21,16 @@ from rectifit.fit import Certificate, Fit, Stop
 from rectifit.methods.exact import Exact
 from rectifit.running import RunOptions, checked_floor, run_stages, warn_if_dead
 from rectifit.surrogate.engine import Coefficients
-from rectifit.tolerances import AGREEMENT_TOL
+from rectifit.tolerances import AGREEMENT_TOL, SUM_TOL
 
 __all__ = ["Proved", "inherited_problem", "inherited_weights", "prove"]
 
 # What to do about an argument that contradicts the fit in question.
 ADVICE = "leave it out, or pass the coefficients instead of the fit"
+
+
+# Share of the distance from bound to objective by which a file states less than the search has proved.
+CLAIM_SHARE = 5e-7
 
 
 class Proved(NamedTuple):
@@ -82,9 +92,14 @@ def prove(
     memory_limit: float,
     n_jobs: int | None,
     verbose: int,
+    proof: str | Path | None = None,
 ) -> Proved:
-    """Search for a proof about a fit, or about coefficients, or about the best fit that is found."""
+    """Search for a proof about a fit, or about coefficients, or about the best fit that is found.
+
+    The proof is written to a file if `proof` is a path.
+    """
     problem.loaded("a proof is asked for")
+    file = None if proof is None else _proof_file(problem, proof, box)
     known_floor = _floor_of(problem, fit, floor)
     if at is not None:
         violation = problem.violation(at[0])
@@ -93,9 +108,16 @@ def prove(
     stage = Exact(
         None if box is None else check_number(box, "box", above=0.0),
         int(check_number(memory_limit, "memory_limit", above=0.0)),
+        file,
     )
     options = RunOptions.checked(time_limit, target_gap, None, n_jobs, verbose)
-    found = run_stages(problem, "exact", [("exact", stage)], at, known_floor, options)
+    try:
+        found = run_stages(problem, "exact", [("exact", stage)], at, known_floor, options)
+        if file is not None:
+            _finish(file, problem, found)
+    finally:
+        if file is not None:
+            file.discard()
     if fit is not None and floor is None and fit.floor_is_estimated:
         found = replace(found, certificate=replace(found.certificate, floor=known_floor))
     warn_if_dead(found, n_calls=4)
@@ -110,6 +132,51 @@ def prove(
         if not asked_about > found.objective * (1.0 + AGREEMENT_TOL):
             asked_about = None
     return Proved(found, replace(found.certificate, given_objective=asked_about))
+
+
+def _proof_file(problem: Problem, path: str | Path, box: float | None) -> ProofFile:
+    """Where a proof is to be written, if proofs of this kind can be."""
+    if box is not None:
+        raise ValueError(f"proof is given, but box is {box!r}; proof files are about all coefficients")
+    if problem.constraints is not None:
+        raise ValueError("proof is given, but there are constraints; proof files cannot state them yet")
+    if problem.n_samples > MAX_SAMPLES:
+        raise ValueError(
+            f"proof is given, but there are {problem.n_samples:,} samples; proof files can be about up to "
+            f"{MAX_SAMPLES:,}"
+        )
+    return ProofFile(path)
+
+
+def _finish(file: ProofFile, problem: Problem, found: Fit) -> None:
+    """Complete a proof file, and keep it if the checker accepts it."""
+    data, bound = problem.loaded(), file.bound
+    X, y = data.dense().astype(np.float64), data.y
+    shifted = problem.shifted(found.floor)
+    # Allowances of search and checker differ, by less than this.
+    room = CLAIM_SHARE * (found.objective - bound) + SUM_TOL * shifted.null_objective
+    bound -= room
+    bound = max(bound, floor_bound(shifted) - SUM_TOL * shifted.null_objective, 0.0)
+    if not file.has_begun:
+        # What samples with y <= 0 cost is all that is proved, and needs no tree.
+        file.begin({}, problem.n_columns)
+    claim = Claim(
+        n_samples=problem.n_samples,
+        n_features=problem.n_features,
+        fit_intercept=problem.fit_intercept,
+        weighted=problem.is_weighted,
+        alpha=float(problem.alpha),
+        floor=float(found.floor),
+        digest=data_digest(X, y, data.sample_weight),
+        beta=tuple(map(float, found.beta)),
+        intercept=float(found.intercept),
+        lower_bound=float(bound),
+        reserve=0.5 * room,
+        seconds=float(found.certificate.seconds),
+        setting=file.setting,
+    )
+    check_proof(file.finish(claim), X, y, sample_weight=data.sample_weight)
+    file.keep()
 
 
 def _floor_of(problem: Problem, fit: Fit | None, floor: float | None) -> float:

@@ -100,12 +100,13 @@ class Solution(Fit):  # noqa: D101 - what a fit is, is said once
         memory_limit: float = MEMORY_LIMIT,
         n_jobs: int | None = None,
         verbose: int = 0,
+        proof: str | Path | None = None,
     ) -> Certificate:
         """Prove how good this fit is, with its data, weights, ridge, floor and constraints.
 
         Parameters
         ----------
-        time_limit, target_gap, box, memory_limit, n_jobs, verbose : as for `rectifit.certify`
+        time_limit, target_gap, box, memory_limit, n_jobs, verbose, proof : as for `rectifit.certify`
 
         Examples
         --------
@@ -129,6 +130,7 @@ class Solution(Fit):  # noqa: D101 - what a fit is, is said once
             memory_limit=memory_limit,
             n_jobs=n_jobs,
             verbose=verbose,
+            proof=proof,
         )
         solution = Solution.of(found.fit, self.feature_names, self.target)
         return replace(found.certificate, solution=solution)

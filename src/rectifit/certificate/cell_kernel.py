@@ -13,10 +13,15 @@ from rectifit.certificate.records import (
     CONVEX,
     FREE,
     HINGES_PER_UNIT,
+    LOG_BOUND,
+    LOG_DRAW,
+    LOG_FAR,
+    LOG_LENGTH,
     MAX_CORNERS,
     OFF,
     ON,
     Cell,
+    CellLog,
     Cells,
     CellWork,
     CornerWork,
@@ -181,8 +186,8 @@ def gather_free(samples, kind, free, weights):
 
 
 @inner
-def gather_pieces(samples, limits, kind, b, least, most, is_far, axis, sign, free, pieces):
-    """Rows of the pieces in u: (u - y)_+^2 of FREE samples where it is likely to count, all of CONVEX ones.
+def gather_pieces(samples, limits, kind, b, least, most, is_far, all_pieces, axis, sign, free, pieces):
+    """Rows of the pieces in u: (u - y)_+^2 of FREE samples, and of CONVEX ones, where it is likely to count.
 
     Their slope is 0 left of a kink and 2 (u - y) right of a ramp. Constraints u <= end are (u - end)_+^2,
     which is 0 where they hold; at a larger scale the end is nearer to 0. The last two rows are penalties
@@ -195,11 +200,11 @@ def gather_pieces(samples, limits, kind, b, least, most, is_far, axis, sign, fre
     multiply(Zt, b, n, centre)
     for i in range(n):
         if kind[i] == FREE or (is_far and kind[i] == ON and y[i] > 0.0):
-            if centre[i] > LIKELY_SHARE * y[i]:
+            if all_pieces or centre[i] > LIKELY_SHARE * y[i]:
                 index[count] = i
                 pieces.kinks[count] = pieces.outcomes[count] = y[i]
                 count += 1
-        elif kind[i] == CONVEX and centre[i] > -reach * free.radius[i]:
+        elif kind[i] == CONVEX and (all_pieces or centre[i] > -reach * free.radius[i]):
             index[count] = i
             pieces.kinks[count], pieces.outcomes[count] = 0.0, y[i]
             count += 1
@@ -736,19 +741,20 @@ def draw_in(samples, cell, kind, room, small):
 
 
 @inner
-def least_length(samples, cell, free, x):
+def least_length(samples, cell, free, small):
     """A lower bound of |(Zd)_+| over the directions d of a cell, at s = 1; 0 if none is found.
 
     |(Zd)_+| >= w'(Zd)_+ >= w'Zd for every w >= 0 of length 1, which is linear in d and least at a corner x. w
-    is that of points to which Frank-Wolfe steps lead from the centre, towards the least |(Zd)_+|.
+    is that of points to which Frank-Wolfe steps lead from the centre, towards the least |(Zd)_+|; the best of
+    these is left in small.shortest.
     """
-    Zt = samples.Zt
+    Zt, x, at = samples.Zt, small.direction, small.step
     low, high = cell.low, cell.high
     q, n = Zt.shape
     u, du, best = free.m, free.step, 0.0
     for k in range(q):
-        x[k] = 0.5 * (low[k] + high[k])
-    multiply(Zt, x, n, u)
+        at[k] = 0.5 * (low[k] + high[k])
+    multiply(Zt, at, n, u)
     for _ in range(LENGTH_STEPS):
         length = least = 0.0
         for i in range(n):
@@ -762,7 +768,10 @@ def least_length(samples, cell, free, x):
                 s += max(u[i], 0.0) * Zt[k, i]
             x[k] = low[k] if s > 0.0 else high[k]
             least += s * x[k]
-        best = max(best, least / math.sqrt(length))
+        if least / math.sqrt(length) > best:
+            best = least / math.sqrt(length)
+            for k in range(q):
+                small.shortest[k] = at[k]
         if least > 0.9 * length:
             break
         for k in range(q):
@@ -781,6 +790,8 @@ def least_length(samples, cell, free, x):
             break
         for i in range(n):
             u[i] += a * du[i]
+        for k in range(q):
+            at[k] += a * (x[k] - at[k])
     return best * (1.0 - SUM_TOL * n)
 
 
@@ -914,7 +925,7 @@ def find_spreads(n_free, cell, free):
 
 
 @inner
-def set_up(samples, limits, cell, kind, before, off, scales, is_far, n_corners, work, small):
+def set_up(samples, limits, cell, kind, before, off, scales, is_far, all_pieces, n_corners, work, small):
     """Everything that a relaxation of a cell for some scales needs, for the corners at hand.
 
     Returns the number of FREE samples and of pieces, a constant, and whether K is definite.
@@ -953,14 +964,75 @@ def set_up(samples, limits, cell, kind, before, off, scales, is_far, n_corners, 
         make_corner(n_free, e, corners.bits[e], cell, layout, free, corners)
         for j in range(q):
             b[j] += theta[e] * corners.V[e, j]
-    n_pieces = gather_pieces(samples, limits, kind, b, least, most, is_far, axis, sign, free, pieces)
+    n_pieces = gather_pieces(
+        samples, limits, kind, b, least, most, is_far, all_pieces, axis, sign, free, pieces
+    )
     place(n_corners, n_free, n_pieces, b, K, small.G, free, pieces, corners)
     return n_free, n_pieces, constant, regular
 
 
 @inner
+def take_note(n_corners, n_pieces, corners, pieces, note):
+    """note <- what a bound follows from: number of corners, multiplier of the scale, corners and weights."""
+    count, root = 0, math.sqrt(SCALE_PENALTY)
+    for a in range(n_corners):
+        if corners.theta[a] > 0.0:
+            note[2 + 2 * count], note[3 + 2 * count] = corners.bits[a], corners.theta[a]
+            count += 1
+    note[0], note[1] = count, root * (pieces.nu[n_pieces - 1] - pieces.nu[n_pieces - 2])
+
+
+@inner
+def write_code(log, line, code):
+    """Begin a step in the log of a part."""
+    log.numbers[line, log.counts[line]] = code
+    log.counts[line] += 1
+
+
+@inner
+def write_numbers(log, line, x, size):
+    """Add numbers to the log of a part."""
+    at = log.counts[line]
+    for a in range(size):
+        log.numbers[line, at + a] = x[a]
+    log.counts[line] = at + size
+
+
+@inner
+def write_note(log, line, note):
+    """Add what a bound follows from to the log of a part."""
+    write_numbers(log, line, note, 2 + 2 * int(note[0]))
+
+
+@inner
+def write_settled(log, line, kind, before, cutoff):
+    """Add the cutoff, how many samples were settled, and which, to the log of a part."""
+    count, at = 0, log.counts[line]
+    for i in range(kind.shape[0]):
+        if kind[i] != before[i]:
+            log.numbers[line, at + 2 + count] = i
+            count += 1
+    log.numbers[line, at], log.numbers[line, at + 1] = cutoff, count
+    log.counts[line] = at + 2 + count
+
+
+@inner
 def bound_scales(
-    samples, limits, cell, kind, before, off, scales, is_far, n_corners, cutoff, best, work, small, counts
+    samples,
+    limits,
+    cell,
+    kind,
+    before,
+    off,
+    scales,
+    is_far,
+    n_corners,
+    cutoff,
+    best,
+    work,
+    small,
+    counts,
+    log,
 ):
     """Bound a cell for some scales: improve weights and add corners until the bound reaches the cutoff.
 
@@ -973,8 +1045,10 @@ def bound_scales(
     axis, sign = cell.axis, cell.sign
     least, most, is_limit = scales
     layout, free, pieces, corners = work
+    # From a log slopes are computed again for all samples.
+    is_logged = log.counts.shape[0] > 0
     n_free, n_pieces, constant, regular = set_up(
-        samples, limits, cell, kind, before, off, scales, is_far, n_corners, work, small
+        samples, limits, cell, kind, before, off, scales, is_far, is_logged, n_corners, work, small
     )
     b, at, rho, slope = small.b, small.at, small.rho, small.slope
     q = b.shape[0]
@@ -1005,9 +1079,14 @@ def bound_scales(
                 solve_plus(small.L, q, rho)
                 inverse = rho[axis] * (1.0 + INTERVAL_RTOL)
                 value = max(value, S + lowest * s - 0.25 * lowest * lowest * inverse)
-        best = max(best, value)
+        if value > best:
+            best = value
+            if is_logged:
+                take_note(n_corners, n_pieces, corners, pieces, log.best)
         if S + lowest * s > found_S:
             found_S, found_price = S + lowest * s, lowest
+            if is_logged and not is_far:
+                take_note(n_corners, n_pieces, corners, pieces, log.drawn)
             for j in range(q):
                 at[j] = b[j]
         if best >= cutoff:
@@ -1025,7 +1104,9 @@ def bound_scales(
 
 
 @inner
-def is_far_closed(samples, limits, cell, kind, before, off, least, n_corners, cutoff, work, small, counts):
+def is_far_closed(
+    samples, limits, cell, kind, before, off, least, n_corners, cutoff, work, small, counts, log
+):
     """Whether nothing in the cell with a scale from `least` on is below the cutoff.
 
     Corners stay as they are. `small` is not that of another relaxation that is still in use.
@@ -1049,6 +1130,7 @@ def is_far_closed(samples, limits, cell, kind, before, off, least, n_corners, cu
         work,
         small,
         counts,
+        log,
     )
     for e in range(n_corners):
         corners.theta[e], corners.bits[e] = corners.kept_theta[e], corners.kept_bits[e]
@@ -1074,7 +1156,9 @@ def scales_within(limits, cell, least, limit):
 
 
 @inner
-def bound_cell(samples, limits, cell, kind, before, n_corners, known, faces, work, small, far, found, line):
+def bound_cell(
+    samples, limits, cell, kind, before, n_corners, known, faces, work, small, far, found, log, line
+):
     """Bound one cell.
 
     The edges and kinds are tightened; line of found <- where the relaxation has its minimum. `before`: the
@@ -1090,7 +1174,7 @@ def bound_cell(samples, limits, cell, kind, before, n_corners, known, faces, wor
     weights, b, rho, counts = small.weights, small.b, small.rho, found.counts[line]
     for j in range(q):
         b[j] = 0.0
-    left, regular = 2.0, False
+    left, regular, is_logged = 2.0, False, log.counts.shape[0] > 0
     for _ in range(MAX_ROUNDS):
         settle(samples, cell, kind, free)
         off = longest = middle = product = 0.0
@@ -1124,6 +1208,7 @@ def bound_cell(samples, limits, cell, kind, before, n_corners, known, faces, wor
         for is_last in (False, True):
             is_limit = limit < np.inf
             scales = (least, limit if is_limit else GUIDING_SCALE * explained, is_limit)
+            known_best = best
             n_corners, best, found_S, found_price, S, regular = bound_scales(
                 samples,
                 limits,
@@ -1139,7 +1224,11 @@ def bound_cell(samples, limits, cell, kind, before, n_corners, known, faces, wor
                 work,
                 small,
                 counts,
+                log,
             )
+            if is_logged and best > known_best:
+                write_code(log, line, LOG_BOUND)
+                write_note(log, line, log.best)
             if best >= cutoff:
                 return CLOSED, best, 0, -1, limit
             kept = 0
@@ -1153,14 +1242,22 @@ def bound_cell(samples, limits, cell, kind, before, n_corners, known, faces, wor
             # Once more for smaller scales, if the minimum is not among them.
             s, smaller = sign * b[axis], limit
             if s * math.sqrt(middle) > explained:
-                length = least_length(samples, cell, free, small.direction)
+                length = least_length(samples, cell, free, small)
                 if length * smaller > explained:
                     smaller = explained / length
+                    if is_logged:
+                        write_code(log, line, LOG_LENGTH)
+                        write_numbers(log, line, small.shortest, q)
             begin = max(FAR_BEGIN * explained, least)
             if smaller > FAR_END * explained and is_far_closed(
-                samples, limits, cell, kind, before, off, begin, n_corners, cutoff, work, far, counts
+                samples, limits, cell, kind, before, off, begin, n_corners, cutoff, work, far, counts, log
             ):
                 smaller = begin
+                if is_logged:
+                    write_code(log, line, LOG_FAR)
+                    small.shortest[0] = begin
+                    write_numbers(log, line, small.shortest, 1)
+                    write_note(log, line, log.best)
             if smaller <= least:
                 return CLOSED, cutoff, 0, -1, limit
             if smaller >= limit:
@@ -1176,7 +1273,16 @@ def bound_cell(samples, limits, cell, kind, before, n_corners, known, faces, wor
             for j in range(q):
                 rho[j] = 0.0
             rho[axis] = found_price * sign
+            if is_logged:
+                for i in range(n):
+                    free.chosen[i] = kind[i]
             left = draw_in(samples, cell, kind, cutoff - found_S, small)
+            if is_logged:
+                write_code(log, line, LOG_DRAW)
+                write_note(log, line, log.drawn)
+                write_numbers(log, line, low, q)
+                write_numbers(log, line, high, q)
+                write_settled(log, line, kind, free.chosen, cutoff)
             if left < 0.0:
                 return CLOSED, cutoff, 0, -1, limit
         if left > NARROWED_SHARE:
@@ -1230,15 +1336,17 @@ def expand(
     small: SmallWork,
     far: SmallWork,
     found: Found,
+    log: CellLog,
 ) -> None:
     """Split cells in two and bound both parts, which take the places `nodes` and `others`.
 
-    cells.state and cells.bound of these places are set; found has where the relaxation of each is least.
+    cells.state and cells.bound of these places are set; found has where the relaxation of each is least. The
+    log, if it has lines, has the steps by which each part was bounded.
     """
     samples, cells, faces, layout = Samples(*samples), Cells(*cells), FaceBounds(*faces), Layout(*layout)
     limits = Limits(*limits)
     free, pieces, corners = FreeWork(*free), PieceWork(*pieces), CornerWork(*corners)
-    small, far, found = SmallWork(*small), SmallWork(*far), Found(*found)
+    small, far, found, log = SmallWork(*small), SmallWork(*far), Found(*found), CellLog(*log)
     work = CellWork(layout, free, pieces, corners)
     n, q = samples.Z.shape
     kind, seen, K, linear = np.empty(n, np.int8), np.empty(n, np.int8), np.empty((q, q)), np.empty(q)
@@ -1282,6 +1390,7 @@ def expand(
                 small,
                 far,
                 found,
+                log,
                 2 * e + part,
             )
             cells.state[place], cells.bound[place] = state, bound

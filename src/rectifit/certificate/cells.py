@@ -55,6 +55,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -64,10 +65,13 @@ from rectifit.certificate.best_first import Control, Tree, first_kinds
 from rectifit.certificate.cell_kernel import CLOSED, THIN, expand
 from rectifit.certificate.flats import falling_direction, lies_in, span_of
 from rectifit.certificate.proof import MEMORY_LIMIT
+from rectifit.certificate.recording import CLOSED as CLOSED_END
+from rectifit.certificate.recording import TOO_NARROW, CellRecorder, Recorder
 from rectifit.certificate.records import (
     MAX_LISTED,
     OFF,
     ON,
+    CellLog,
     CellRoom,
     Cells,
     FaceBounds,
@@ -80,7 +84,7 @@ from rectifit.certificate.records import (
     unpack_kinds,
 )
 from rectifit.certificate.scale import ScaleSearch
-from rectifit.tolerances import SUM_TOL
+from rectifit.tolerances import INTERVAL_RTOL, SUM_TOL
 
 __all__ = ["CellSearch"]
 
@@ -167,6 +171,8 @@ class CellSearch(Tree):
     is_cone : bool, default=True
         Whether with a solution all its multiples satisfy them. Otherwise minima along rays may violate them,
         and what is said of scales holds for all better solutions.
+    recorder : CellRecorder, optional
+        Writes a proof file. Then nothing is used that such a file cannot say: no largest scale.
     """
 
     def __init__(
@@ -181,8 +187,10 @@ class CellSearch(Tree):
         members: Mask | None = None,
         limits: Limits | None = None,
         is_cone: bool = True,
+        recorder: CellRecorder | None = None,
     ) -> None:
         super().__init__(control, proved)
+        self._recorder = recorder
         self.least_found = np.inf
         self._first_bound = proved
         self._turn = _choose_axes(samples)
@@ -207,7 +215,10 @@ class CellSearch(Tree):
         # Where the search in a face runs.
         self._mapped: Callable[..., Iterator[Any]] = map
         self._members = np.ones(n, np.bool_) if members is None else members
-        self.faces = Faces(samples, control, memory_limit, limits, is_cone) if faces is None else faces
+        if faces is None:
+            whole = None if recorder is None else recorder.recorder
+            faces = Faces(samples, control, memory_limit, limits, is_cone, whole)
+        self.faces = faces
         # Rows of constraints have no loss; their largest u is known as that of samples is.
         self.room = 0.0 if self._limits.are_cone else self._explained
         self._more = self._limits.rows_below(self.room)
@@ -250,6 +261,9 @@ class CellSearch(Tree):
     @property
     def _explained(self) -> float:
         """The largest |u_+| of a better ray minimum, or of any better solution."""
+        if self._recorder is not None:
+            # What a checker knows of it from the beginning.
+            return math.sqrt(self._squares - self._first_bound) * (1.0 + INTERVAL_RTOL)
         if self._is_cone:
             return math.sqrt(max(self._squares - self._proved, 0.0)) * (1.0 + SUM_TOL)
         return (math.sqrt(self._squares) + math.sqrt(max(self.cutoff, 0.0))) * (1.0 + SUM_TOL)
@@ -308,13 +322,14 @@ class CellSearch(Tree):
         others = self._pool.reserve(lines.size)
         q = self.samples.Z.shape[1]
         found, explained = Found.empty(lines.size, q), self._explained
+        log = CellLog.empty(0 if self._recorder is None else lines.size, *self.samples.Z.shape)
         limit = self.largest_mean / self.scale.proved if self.scale.proved > 0.0 else np.inf
         limits = (self.cutoff, explained, self._needed, limit)
         # Those at the beginning of the round, for the search for a scale may add some in the meantime.
         faces = self.face_bounds()
         size = -(-lines.size // (1 if mapped is map else PARTS_PER_THREAD * self.control.n_threads))
         tasks: list[Callable[[], Any]] = [
-            partial(self._expand, lines[part], others[part], limits, faces, found.part(part))
+            partial(self._expand, lines[part], others[part], limits, faces, found.part(part), log.part(part))
             for part in (slice(e, e + size) for e in range(0, lines.size, size))
         ]
         # Cells on other threads, where there are any, while this one goes on with the scale.
@@ -325,12 +340,14 @@ class CellSearch(Tree):
         self.n_nodes += lines.size
         steps, pricings = found.counts.sum(axis=0)
         self.work += int(steps) + int(pricings * max(1.0, (1 << min(q - 1, MAX_LISTED)) / CORNERS_PER_LOOK))
-        self._sort_out(lines, others, found)
+        self._sort_out(lines, others, found, log)
         self._taken = np.inf
 
     def advance_scale(self, mapped: Callable[..., Iterator[Any]] = map) -> None:
         """Go on with the scale, by a share of all other work."""
         self._mapped = mapped
+        if self._recorder is not None:
+            return
         work = (self.work + self.also_for) * self.samples.y.size
         due = int(SCALE_SHARE * work) + FIRST_SCALE_WORK - self.scale.work
         if due > 0:
@@ -350,6 +367,9 @@ class CellSearch(Tree):
                 cells.n_corners[line], cells.bound[line], cells.limit[line] = 0, self._proved, np.inf
                 cells.kinds[line] = pack_kinds(self._first_kind)
                 heapq.heappush(self._queue, (self._proved, int(line)))
+        if self._recorder is not None:
+            lines = [line for _, line in sorted(self._queue, key=itemgetter(1))]
+            self._recorder.begin(self._turn, self._pool.cells.split[lines], lines)
 
     def _take(self) -> Index:
         """The cells of the next round; those that can be dropped are."""
@@ -369,6 +389,7 @@ class CellSearch(Tree):
         limits: tuple[float, float, float, float],
         faces: FaceBounds,
         found: Found,
+        log: CellLog,
     ) -> None:
         """Split cells, on one thread."""
         try:
@@ -377,19 +398,27 @@ class CellSearch(Tree):
             n, q = self.samples.Z.shape
             room = make_room(n, q, self._limits.ends.size)
         samples, cells, bounded = tuple(self.samples), tuple(self._pool.cells), tuple(self._limits)
-        expand(samples, bounded, cells, lines, others, limits, tuple(faces), *map(tuple, room), tuple(found))
+        records = map(tuple, (faces, *room, found, log))
+        expand(samples, bounded, cells, lines, others, limits, *records)
         self._rooms.append(room)
 
-    def _sort_out(self, lines: Index, others: Index, found: Found) -> None:
+    def _sort_out(self, lines: Index, others: Index, found: Found, log: CellLog) -> None:
         """Drop cells that are closed, look into faces, put the rest where it belongs, and offer points."""
         self._offer(found)
         cells, cutoff, parts = self._pool.cells, self.cutoff, np.column_stack([lines, others]).ravel()
-        for line in parts[cells.state[parts] == THIN]:
-            kind = unpack_kinds(cells.kinds[line], self.samples.y.size)
-            cells.bound[line] = max(cells.bound[line], self.bound_face(kind))
+        faces: dict[int, int] = {}
+        for e in np.flatnonzero(cells.state[parts] == THIN).tolist():
+            face = self._face_of(unpack_kinds(cells.kinds[parts[e]], self.samples.y.size))
+            bound = -np.inf if face is None else self._bound_in(face)
+            if face is not None and bound > cells.bound[parts[e]]:
+                cells.bound[parts[e]], faces[e] = bound, face.number
         is_open = (cells.state[parts] != CLOSED) & (cells.bound[parts] < cutoff)
         is_leaf = is_open & (cells.split[parts] < 0)
         self._leaves = min(self._leaves, float(cells.bound[parts[is_leaf]].min(initial=np.inf)))
+        if self._recorder is not None:
+            ends = np.where(is_leaf, TOO_NARROW, cells.split[parts])
+            ends[~is_open] = CLOSED_END
+            self._recorder.record(lines, others, log, ends.tolist(), faces)
         self._pool.release(parts[~is_open | is_leaf])
         kept = parts[is_open & ~is_leaf].tolist()
         if self._pool.n_used >= self._pool.capacity:
@@ -404,15 +433,23 @@ class CellSearch(Tree):
 
     def bound_face(self, kind: Kinds) -> float:
         """A lower bound of the loss of coefficients for which all these samples are off."""
+        face = self._face_of(kind)
+        return -np.inf if face is None else self._bound_in(face)
+
+    def _face_of(self, kind: Kinds) -> Face | None:
+        """The face of the samples that are not off, if they span less than the whole space."""
         Z, rest = self.samples.Z, kind != OFF
         basis = span_of(Z[rest])
         if basis.shape[1] in (0, Z.shape[1]):
-            return -np.inf
+            return None
         inside = self._members.copy()
         inside[self._members] = lies_in(Z, basis)
         if not inside[self._members][rest].all():
-            return -np.inf
-        face = self.faces.face(inside)
+            return None
+        return self.faces.face(inside)
+
+    def _bound_in(self, face: Face) -> float:
+        """What is proved of the loss in a face, after some more work on it where that is too little."""
         missing, nodes, work = self.faces.mass_outside(self._members), face.search.n_nodes, face.work
         if face.bound - missing < self.cutoff:
             face.advance(max(MIN_FACE_CELLS, int(FACE_SHARE * self.n_nodes)), self._mapped)
@@ -460,7 +497,9 @@ class Face:
         self._proved = -np.inf
         # The search asks for its cutoff when it is made.
         self._search: CellSearch | None = None
-        memory = faces.memory_limit // FACE_MEMORY
+        memory, recorder = faces.memory_limit // FACE_MEMORY, None
+        if faces.recorder is not None:
+            recorder = faces.recorder.tree(inside, back, self.outside)
         self._search = CellSearch(
             inner,
             control,
@@ -469,7 +508,9 @@ class Face:
             members=inside,
             limits=limits,
             is_cone=faces.is_cone or limits.ends.size == 0,
+            recorder=recorder,
         )
+        self.number = 0 if recorder is None else recorder.number
         if self._least < control.promising():
             control.offer(start)
 
@@ -544,8 +585,10 @@ class Faces:
         memory_limit: int,
         limits: Limits | None = None,
         is_cone: bool = True,
+        recorder: Recorder | None = None,
     ) -> None:
         self.samples, self.control, self.memory_limit = samples, control, memory_limit
+        self.recorder = recorder
         self.limits, self.is_cone = Limits.none(samples.Z.shape[1]) if limits is None else limits, is_cone
         self._squares = np.square(samples.y)
         self._faces: dict[bytes, Face] = {}
@@ -554,15 +597,22 @@ class Faces:
     def __len__(self) -> int:
         return len(self._faces)
 
-    def face(self, inside: Mask) -> Face:
-        """The face of these samples, all that lie in the subspace that they span."""
+    def face(self, inside: Mask) -> Face | None:
+        """The face of these samples, all that lie in the subspace that they span.
+
+        None where a proof file is written that cannot say what this subspace is.
+        """
+        if self.recorder is not None and self.recorder.null_space(inside) is None:
+            return None
         key = np.packbits(inside).tobytes()
         if key not in self._faces:
             self._faces[key] = Face(self, inside)
         return self._faces[key]
 
     def note(self, inside: Mask, bound: float) -> None:
-        """Note what is proved of a face."""
+        """Note what is proved of a face. Proof files do not use it elsewhere."""
+        if self.recorder is not None:
+            return
         self.bounds = self.bounds.plus(~inside, bound * (1.0 - SUM_TOL))
 
     def mass_outside(self, inside: Mask) -> float:

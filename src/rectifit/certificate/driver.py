@@ -17,7 +17,8 @@ from rectifit.certificate.envelope import OFF, ON
 from rectifit.certificate.incumbent import Incumbent
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.proof import MEMORY_LIMIT, ProofResult
-from rectifit.certificate.records import Region
+from rectifit.certificate.recording import ProofFile, Recorder
+from rectifit.certificate.records import MAX_LISTED, Region
 from rectifit.certificate.search import Search
 from rectifit.clock import Clock
 from rectifit.data.problem import Point, RowPoint
@@ -34,6 +35,8 @@ POLISH_STEPS = 50
 POLISH_TOL = 1e-10
 # Share of the gap that must be closed for another row of the history.
 HISTORY_SHARE = 0.02
+# Coefficients up to which proof files can be written: all corners of cells are enumerated.
+MAX_RECORDED_COLUMNS = MAX_LISTED + 1
 # Seconds between two lines of progress.
 REPORT_SECONDS = 0.02
 
@@ -68,6 +71,8 @@ class Driver:
     memory_limit : int, optional
         Bytes that open nodes may take.
     listener : Listener, optional
+    proof : ProofFile, optional
+        Where the proof is written to.
 
     Attributes
     ----------
@@ -88,6 +93,7 @@ class Driver:
         budget: float = np.inf,
         memory_limit: int = MEMORY_LIMIT,
         listener: Listener | None = None,
+        proof: ProofFile | None = None,
     ) -> None:
         self.problem, self.lower_bound = engine.problem, lower_bound
         self._engine, self._gap, self._clock, self._box = engine, gap, clock, box
@@ -97,6 +103,7 @@ class Driver:
         self.reduced = reduce_rows(self.problem)
         # Losses in the search are sums in which terms of the size of sum w y^2 may cancel.
         self._slack = float(allowance(self.problem.n_samples, self.problem.null_objective))
+        self._proof, self._recorder = proof, None if proof is None else self._make_recorder(proof)
         start = self.problem.evaluate(best.beta, best.intercept)
         self.incumbent = Incumbent(self.problem, self.reduced, start, self._polish)
         control = Control(
@@ -115,6 +122,7 @@ class Driver:
             box is None,
             memory_limit,
             budget,
+            self._recorder,
         )
 
     @property
@@ -147,7 +155,25 @@ class Driver:
             tuple(self._history),
         )
 
+    def _make_recorder(self, proof: ProofFile) -> Recorder:
+        T = self.reduced.to_coefficients
+        if T.shape[0] != T.shape[1]:
+            raise ValueError(
+                "proof is given, but columns of X are linearly dependent; leave some out, or set alpha, so "
+                "that a proof file can be written"
+            )
+        if len(T) > MAX_RECORDED_COLUMNS:
+            raise ValueError(
+                f"proof is given, but there are {len(T)} coefficients; proof files can be written for up to "
+                f"{MAX_RECORDED_COLUMNS}, the intercept included"
+            )
+        rows = self.reduced.rows
+        rows = np.column_stack([rows, np.ones(len(rows))]) if self.problem.fit_intercept else rows
+        return Recorder(proof, rows, T, self.reduced.objective)
+
     def _prove(self) -> bool:
+        if self._recorder is not None:
+            return self.search.run()
         if self.lower_bound >= self.reduced.objective(self._cutoff()) or self._solve_plane():
             return True
         return self.search.run()
@@ -202,6 +228,8 @@ class Driver:
     def _keep_bound(self) -> None:
         found = self.reduced.objective(self.search.lower_bound)
         self.lower_bound = max(self.lower_bound, found - self._slack)
+        if self._proof is not None:
+            self._proof.bound = found - self._slack
 
     def _remember(self, objective: float, bound: float) -> None:
         """A row of the history for every better fit, and where the gap has shrunk by a share."""

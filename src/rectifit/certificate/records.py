@@ -34,6 +34,7 @@ __all__ = [
     "AscentWork",
     "BitSets",
     "Cell",
+    "CellLog",
     "CellRoom",
     "CellWork",
     "Cells",
@@ -89,6 +90,14 @@ MAX_CORNERS = 48
 # Coordinates whose corners are enumerated, and samples per block of the tables of their prices.
 MAX_LISTED = 12
 BLOCK = 256
+# In the log of a cell: numbers of a bound, and steps.
+LOG_NUMBERS = 5 + 2 * MAX_CORNERS
+LOG_STEPS = 15
+# Steps in the log of a cell: a bound, an ellipsoid that draws in edges, a largest scale, all larger scales.
+LOG_BOUND = 1
+LOG_DRAW = 2
+LOG_LENGTH = 3
+LOG_FAR = 4
 
 
 class Samples(NamedTuple):
@@ -539,6 +548,7 @@ class SmallWork(NamedTuple):
     b, slope, at, rho : a point and a slope there, and those of the best bound
     weights : how much each coordinate matters
     step, direction : a step of b, and what else is moved
+    shortest : a direction with a small |(Zd)_+|, for the log
     """
 
     K: Matrix
@@ -553,11 +563,12 @@ class SmallWork(NamedTuple):
     weights: Vector
     step: Vector
     direction: Vector
+    shortest: Vector
 
     @classmethod
     def empty(cls, n_columns: int) -> SmallWork:
         """For so many coefficients."""
-        return cls(*np.zeros((4, n_columns, n_columns)), *np.zeros((8, n_columns)))
+        return cls(*np.zeros((4, n_columns, n_columns)), *np.zeros((9, n_columns)))
 
 
 class CellWork(NamedTuple):
@@ -583,6 +594,32 @@ def make_room(n_samples: int, n_columns: int, n_limits: int = 0) -> CellRoom:
         SmallWork.empty(q),
         SmallWork.empty(q),
     )
+
+
+class CellLog(NamedTuple):
+    """What a proof file needs of each part of a cell: numbers, one after another, and how many.
+
+    best, drawn: the same for the best bound, and for that of the ellipsoid, before it is known whether they
+    are needed. Without lines nothing is written.
+    """
+
+    numbers: Matrix
+    counts: Integers
+    best: Vector
+    drawn: Vector
+
+    @classmethod
+    def empty(cls, size: int, n_samples: int, n_columns: int) -> CellLog:
+        """For both parts of so many cells. No sample is settled twice."""
+        width = LOG_STEPS * (LOG_NUMBERS + 2 * n_columns) + n_samples
+        counts = np.zeros(2 * size, np.int64)
+        return cls(np.zeros((2 * size, width)), counts, np.zeros(LOG_NUMBERS), np.zeros(LOG_NUMBERS))
+
+    def part(self, cells: slice) -> CellLog:
+        """The lines of some of the cells."""
+        lines = slice(2 * cells.start, 2 * cells.stop)
+        numbers, counts, best, drawn = self
+        return CellLog(numbers[lines], counts[lines], best.copy(), drawn.copy())
 
 
 class Found(NamedTuple):

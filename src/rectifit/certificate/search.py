@@ -25,6 +25,7 @@ from rectifit.certificate.best_first import Control
 from rectifit.certificate.branching import SignSearch
 from rectifit.certificate.cells import CellSearch
 from rectifit.certificate.proof import MEMORY_LIMIT
+from rectifit.certificate.recording import Recorder
 from rectifit.certificate.records import LIMIT, Kinds, Limits, Region, Samples
 from rectifit.parallel import workers
 from rectifit.tolerances import CONSTRAINT_LENGTH
@@ -143,6 +144,8 @@ class Search:
         Bytes that open nodes may take.
     budget : int, optional
         Looks at all samples after which the search ends. Slabs and cells, which need many, are not begun.
+    recorder : Recorder, optional
+        Writes a proof file, which holds cells alone.
     """
 
     def __init__(
@@ -154,8 +157,9 @@ class Search:
         may_grow: bool = True,
         memory_limit: int = MEMORY_LIMIT,
         budget: float = np.inf,
+        recorder: Recorder | None = None,
     ) -> None:
-        self._samples, self._control = samples, control
+        self._samples, self._control, self._recorder = samples, control, recorder
         self._is_cone, self._may_grow = is_cone, may_grow
         self._memory_limit, self._budget = memory_limit, budget
         signs = SignSearch(samples, control, region, HALF * memory_limit, budget)
@@ -190,6 +194,8 @@ class Search:
 
     def run(self) -> bool:
         """Search until nothing below the cutoff is left (True) or the search must end."""
+        if self._recorder is not None:
+            return self._run_recorded(self._recorder)
         root = self._signs.search
         assert isinstance(root, SignSearch)
         root.advance()
@@ -225,6 +231,23 @@ class Search:
                         self._cells.advance_scale(mapped)
                     self._control.report()
         return any(part.search.is_closed for part in self._parts)
+
+    def _run_recorded(self, recorder: Recorder) -> bool:
+        """The search in cells alone, written to a proof file."""
+        if self._samples.y.size == 0:
+            return True
+        # What samples with y <= 0 cost is all that the proof begins with.
+        proved = self._signs.search.lower_bound
+        cells = CellSearch(
+            self._samples,
+            self._control,
+            proved=proved,
+            memory_limit=self._memory_limit,
+            recorder=recorder.tree(),
+        )
+        self._parts = [Part(cells)]
+        with workers(self._control.n_threads) as mapped:
+            return cells.run(mapped)
 
     def _mean(self) -> tuple[Vector, float]:
         """The row v'Z of the slabs, from the scale or with equal weights; and the room of constraints."""

@@ -36,6 +36,7 @@ __all__ = ["certify_command"]
     help="Bytes that the open nodes of the search may take.",
 )
 @options.JOBS
+@options.PROOF
 @options.save("Save the best fit found.")
 @options.JSON
 def certify_command(
@@ -53,6 +54,7 @@ def certify_command(
     target_gap: float,
     memory_limit: float,
     jobs: int | None,
+    proof: str | None,
     save: str | None,
     as_json: bool,
     **columns: Any,
@@ -115,6 +117,7 @@ def certify_command(
             time_limit=time_limit,
             target_gap=target_gap,
             memory_limit=memory_limit,
+            proof=proof,
             **settings,
         )
     solution, given_objective = certificate.solution, certificate.given_objective

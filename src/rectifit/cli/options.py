@@ -192,6 +192,15 @@ def save(what: str) -> Decorator:
     return option
 
 
+PROOF = click.option(
+    "--proof",
+    type=click.Path(dir_okay=False),
+    callback=_check_folder,
+    metavar="FILE",
+    help="Write the proof to a file for `rectifit check`.",
+)
+
+
 def out(what: str, default: str | None = None) -> Decorator:
     """--out for a table, required unless there is a default."""
     option: Decorator = click.option(

@@ -11,7 +11,9 @@ from typing import Any, NoReturn
 import click
 
 from rectifit import __version__
+from rectifit.checking import ProofError
 from rectifit.cli.certifying import certify_command
+from rectifit.cli.checking import check_command
 from rectifit.cli.comparing import compare_command
 from rectifit.cli.examples import demo, make
 from rectifit.cli.fitting import fit, predict
@@ -50,6 +52,8 @@ class Program(click.Group):
             _fail("interrupted", FAILED)
         except VerificationError as error:
             _fail(f"the solution failed its verification: {error}", FAILED)
+        except ProofError as error:
+            _fail(f"the proof is rejected: {error}", FAILED)
         except ValueError as error:
             _fail(str(error), BAD_USAGE)
         except OSError as error:
@@ -91,6 +95,7 @@ def program(context: click.Context) -> None:
       rectifit demo                                    a demonstration on bundled data
       rectifit fit data.csv --target y                 a table of coefficients
       rectifit certify data.csv --target y             a proof that no fit is much better
+      rectifit check proof data.csv --target y         the same proof, checked independently
       rectifit compare data.csv --target y             all methods and ordinary alternatives
 
     DATA is a CSV, TSV, TXT, NDJSON, JSONL, Parquet or Excel file, recognised by its extension, or - for CSV
@@ -113,6 +118,7 @@ COMMANDS = (
     fit,
     predict,
     certify_command,
+    check_command,
     compare_command,
     make,
     reproduce_command,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
+from rectifit.certificate.recording import ProofFile
 from rectifit.clock import standing_still
 from rectifit.fit import Stop
 from rectifit.methods.auto import Auto
@@ -29,6 +30,7 @@ class Exact:
 
     box: float | None = None
     memory_limit: int = MEMORY_LIMIT
+    proof: ProofFile | None = None
     needs_rows: ClassVar[bool] = True
 
     def run(self, search: Search) -> Stop:
@@ -41,4 +43,4 @@ class Exact:
             search.target_gap = TARGET_GAP
         if search.best is None:
             Auto(with_bound=False).run(search)
-        return prove(search, self.box, self.memory_limit)
+        return prove(search, self.box, self.memory_limit, self.proof)

@@ -9,6 +9,7 @@ from rectifit.certificate.cell_kernel import expand
 from rectifit.certificate.driver import Driver, Listener
 from rectifit.certificate.kernel import build, support
 from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
+from rectifit.certificate.recording import ProofFile
 from rectifit.certificate.scale_kernel import find_cut, is_empty, search_nodes
 from rectifit.fit import Stop
 from rectifit.methods.search import Halt, Search
@@ -46,10 +47,15 @@ def prepare_proof() -> None:
     prepare(expand, ascend, search_nodes, find_cut, is_empty, *BOUND_KERNELS)
 
 
-def prove(search: Search, box: float | None = None, memory_limit: int = MEMORY_LIMIT) -> Stop:
+def prove(
+    search: Search,
+    box: float | None = None,
+    memory_limit: int = MEMORY_LIMIT,
+    proof: ProofFile | None = None,
+) -> Stop:
     """Prove down to the target gap, or as far as the time allows."""
     prepare_proof()
-    driver = _make_driver(search, box, memory_limit)
+    driver = _make_driver(search, box, memory_limit, proof=proof)
     status, closed = "interrupted", False
     try:
         closed = driver.run()
@@ -76,6 +82,7 @@ def _make_driver(
     box: float | None = None,
     memory_limit: int = MEMORY_LIMIT,
     budget: float = np.inf,
+    proof: ProofFile | None = None,
 ) -> Driver:
     assert search.best is not None
 
@@ -94,6 +101,7 @@ def _make_driver(
         budget=budget,
         memory_limit=memory_limit,
         listener=Listener(record, search.note),
+        proof=proof,
     )
 
 

@@ -1,0 +1,149 @@
+"""Checks a proof file against the data that it is about."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rectifit._typing import Matrix, Vector
+from rectifit.checking.reading import Claim, ProofError, data_digest, open_proof
+from rectifit.checking.rows import distinct_rows, objective_above
+from rectifit.checking.trees import check_trees
+
+__all__ = ["CheckedProof", "check_proof"]
+
+
+@dataclass(frozen=True)
+class CheckedProof:
+    """What a proof file proves.
+
+    Attributes
+    ----------
+    lower_bound : no coefficients have a smaller objective
+    objective : of the coefficients in the file, rounded up
+    n_nodes : nodes of the tree, all of which were checked
+    seconds : that took
+    search_seconds : that the search took, as the file says
+    n_samples, n_features, fit_intercept, alpha, floor, is_weighted, digest : the problem that it is about
+    """
+
+    lower_bound: float
+    objective: float
+    n_nodes: int
+    seconds: float
+    search_seconds: float
+    n_samples: int
+    n_features: int
+    fit_intercept: bool
+    alpha: float
+    floor: float
+    is_weighted: bool
+    digest: str
+
+    @property
+    def gap(self) -> float:
+        """(objective - lower_bound) / objective; 0 when both are 0."""
+        return (self.objective - self.lower_bound) / self.objective if self.objective > 0.0 else 0.0
+
+    def __str__(self) -> str:
+        """One sentence: what is proved, for which data."""
+        kind = f"{'an' if self.fit_intercept else 'no'} intercept"
+        parts = [kind, "weights"] if self.is_weighted else [kind]
+        parts += [f"the ridge {self.alpha:g}"] if self.alpha else []
+        parts += [f"the floor {self.floor:g}"] if self.floor else []
+        more = 100.0 * max(self.gap, 0.0)
+        return (
+            f"Proved: with {', '.join(parts)}, no coefficients have an objective below "
+            f"{self.lower_bound:.10g} on these {self.n_samples:,} samples of {self.n_features:,} features "
+            f"(SHA-256 {self.digest[:12]}), and those in the file, with {self.objective:.10g}, are at most "
+            f"{more:.3g} % above the best."
+        )
+
+
+def check_proof(file: str | Path, X: Any, y: Any, *, sample_weight: Any = None) -> CheckedProof:
+    """Derive a proof again, independently of the search that wrote it, and in rigorous arithmetic.
+
+    Parameters
+    ----------
+    file : path of a proof file, as `certify(..., proof=file)` writes it
+    X, y, sample_weight : the data that it is about
+
+    Returns
+    -------
+    CheckedProof
+
+    Raises
+    ------
+    ProofError
+        In one sentence, for anything in the file that does not follow from the data.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rectifit import certify, check_proof
+    >>> from rectifit.datasets import make_relu
+    >>> X, y, *_ = make_relu(60, 2, noise=0.3, random_state=0)
+    >>> with TemporaryDirectory() as folder:
+    ...     certificate = certify(X, y, proof=Path(folder) / "p.rproof")
+    ...     checked = check_proof(Path(folder) / "p.rproof", X, y)
+    >>> checked.gap <= 1.001e-4, checked.lower_bound <= certificate.lower_bound
+    (True, True)
+    """
+    began = time.perf_counter()
+    claim, reader = open_proof(file)
+    X, y, weight = _arrays(X, y, sample_weight)
+    _match(claim, X, y, weight)
+    # What is not finite satisfies no comparison below, and so proves nothing.
+    with np.errstate(all="ignore"):
+        objective = objective_above(claim, X, y, weight)
+        if not claim.lower_bound <= objective:
+            raise ProofError("the file states a lower bound above the objective of its own coefficients")
+        n_nodes = check_trees(claim, distinct_rows(claim, X, y, weight), reader)
+    return CheckedProof(
+        claim.lower_bound,
+        objective,
+        n_nodes,
+        time.perf_counter() - began,
+        claim.seconds,
+        claim.n_samples,
+        claim.n_features,
+        claim.fit_intercept,
+        claim.alpha,
+        claim.floor,
+        claim.weighted,
+        claim.digest,
+    )
+
+
+def _arrays(X: Any, y: Any, weight: Any) -> tuple[Matrix, Vector, Vector | None]:
+    """The data as float64, in memory."""
+    try:
+        X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64)
+        weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ProofError("the data are not numbers") from None
+    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    if X.ndim != 2 or y.shape != X.shape[:1] or (weight is not None and weight.shape != y.shape):
+        raise ProofError("the data are not a matrix X with one outcome, and one weight, for each of its rows")
+    arrays = (X, y) if weight is None else (X, y, weight)
+    if not all(np.isfinite(array).all() for array in arrays) or (weight is not None and (weight < 0.0).any()):
+        raise ProofError("the data have missing, infinite or negative entries where these are not allowed")
+    return X, y, weight
+
+
+def _match(claim: Claim, X: Matrix, y: Vector, weight: Vector | None) -> None:
+    if X.shape != (claim.n_samples, claim.n_features):
+        raise ProofError(
+            f"the file is about {claim.n_samples} samples of {claim.n_features} features, and the data have "
+            f"{X.shape[0]} of {X.shape[1]}"
+        )
+    if claim.weighted != (weight is not None):
+        raise ProofError(f"the file is about data {'with' if claim.weighted else 'without'} weights")
+    if data_digest(X, y, weight) != claim.digest:
+        raise ProofError("the data are not those that the file is about: their SHA-256 differs")
