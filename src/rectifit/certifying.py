@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rectifit.certificate.proof import TARGET_GAP
 from rectifit.certificate.recording import ProofFile
 from rectifit.certificate.trivial_bound import floor_bound
 from rectifit.checking import check_proof
@@ -21,7 +22,7 @@ from rectifit.fit import Certificate, Fit, Stop
 from rectifit.methods.exact import Exact
 from rectifit.running import RunOptions, checked_floor, run_stages, warn_if_dead
 from rectifit.surrogate.engine import Coefficients
-from rectifit.tolerances import AGREEMENT_TOL, SUM_TOL
+from rectifit.tolerances import AGREEMENT_TOL, FLOAT64_EPS, SUM_TOL
 
 __all__ = ["Proved", "inherited_problem", "inherited_weights", "prove"]
 
@@ -31,6 +32,8 @@ ADVICE = "leave it out, or pass the coefficients instead of the fit"
 
 # Share of the distance from bound to objective by which a file states less than the search has proved.
 CLAIM_SHARE = 5e-7
+# The same, as a share of the objective of the zero function: eight rounding errors for each sample.
+ROUNDING_PER_SAMPLE = 8.0 * FLOAT64_EPS
 
 
 class Proved(NamedTuple):
@@ -153,8 +156,9 @@ def _finish(file: ProofFile, problem: Problem, found: Fit) -> None:
     data, bound = problem.loaded(), file.bound
     X, y = data.dense().astype(np.float64), data.y
     shifted = problem.shifted(found.floor)
-    # Allowances of search and checker differ, by less than this.
-    room = CLAIM_SHARE * (found.objective - bound) + SUM_TOL * shifted.null_objective
+    # The allowances for rounding of search and checker differ, by less than this.
+    room = CLAIM_SHARE * min(found.objective - bound, TARGET_GAP * found.objective)
+    room += (SUM_TOL + ROUNDING_PER_SAMPLE * problem.n_samples) * shifted.null_objective
     bound -= room
     bound = max(bound, floor_bound(shifted) - SUM_TOL * shifted.null_objective, 0.0)
     if not file.has_begun:

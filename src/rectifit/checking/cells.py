@@ -278,7 +278,7 @@ class CellRules:
             lowest = min(lowest, float(prices.min())) if not np.isnan(prices).any() else -math.inf
         size = float(mu @ (self.rows.size[free][used] + floor))
         error = float(mu @ doubt) + gamma(len(mu) + 4) * size + gamma(self.q + 4) * float(np.abs(g).sum())
-        return lowest - up(error + g_error) - up(4.0 * UNIT * abs(lowest))
+        return float(lowest - up(error + g_error) - up(4.0 * UNIT * abs(lowest)))
 
     def bound(self, cell: Cell, corners: Corners) -> float:
         """A lower bound of the loss of better ray minima of the cell: the corollary."""

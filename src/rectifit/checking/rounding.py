@@ -56,9 +56,9 @@ def inverse_factor(K: Matrix, error: Matrix) -> tuple[Matrix, float] | None:
 
 def norm_up(x: Vector) -> float:
     """No less than the length of x."""
-    return up(float(np.sqrt(x @ x)))
+    return float(up(np.sqrt(x @ x)))
 
 
 def lower_sum(*terms: float) -> float:
     """No more than the sum of numbers, each of them exact or the product of a few exact ones."""
-    return sum(terms) - up(8.0 * UNIT * len(terms) * sum(abs(term) for term in terms))
+    return sum(terms) - float(up(8.0 * UNIT * len(terms) * sum(abs(term) for term in terms)))

@@ -149,7 +149,7 @@ def _exponent(values: Vector) -> int:
     return int(np.frexp(largest)[1]) if largest > 0.0 else 0
 
 
-def _scaled(values: Vector, exponent: int) -> Vector:
+def _scaled(values: Vector, exponent: int | npt.NDArray[np.int64]) -> Vector:
     """2^exponent times the values, exactly."""
     scaled = np.ldexp(values, exponent)
     if not np.array_equal(np.ldexp(scaled, -exponent), values):
@@ -179,7 +179,7 @@ def distinct_rows(claim: Claim, X: Matrix, y: Vector, weight: Vector | None) -> 
     s, left, w = s[w > 0.0], left[w > 0.0], w[w > 0.0]
 
     def sums(values: Vector) -> Vector:
-        return np.bincount(group, values, minlength=m)
+        return np.asarray(np.bincount(group, values, minlength=m), dtype=np.float64)
 
     total = sums(w)
     mean = sums(w * s) / total

@@ -44,9 +44,10 @@ class CellTree:
         self._T = reader.vector(d * self.q).reshape(d, self.q)
         self._N = reader.vector(d * (d - self.q)).reshape(d, d - self.q)
         self._splits = reader.array(2 * self.q, "u1").tolist()
-        self._unit = claim.setting.get("unit")
-        if type(self._unit) is not float:
+        unit = claim.setting.get("unit")
+        if type(unit) is not float:
             raise ProofError("the head of the file does not say in which unit multipliers are")
+        self._unit = float(np.ldexp(unit, -data.exponent))
         # What trees of faces prove beyond the bound, for rows that are off only almost.
         self._reserve = 0.0 if self.members.all() else claim.reserve
         self._spare = float(np.ldexp(claim.reserve, -data.exponent))
@@ -92,7 +93,6 @@ class CellTree:
     def walk(self, trees: list[CellTree]) -> set[int]:
         """Check every cell, depth first. Returns the numbers of the trees that this one rests on."""
         rules = CellRules(self._data.inside(self.members, self._T, self._N, self._reserve))
-        self._multiplier_unit = float(np.ldexp(self._unit, -rules.rows.exponent))
         stack = list(zip(range(2 * self.q), map(rules.settle, rules.roots()), self._splits, strict=True))
         needed: set[int] = set()
         while stack:
@@ -154,7 +154,7 @@ class CellTree:
         if settled.max(initial=-1) >= rules.n:
             raise ProofError("a sample is settled that does not exist")
         above = rules.rows.above(cutoff)
-        return rules.settle(rules.draw_in(cell, corners, rate * self._multiplier_unit, ends, above, settled))
+        return rules.settle(rules.draw_in(cell, corners, rate * self._unit, ends, above, settled))
 
     def _face(self, cell: Cell, number: int, trees: list[CellTree]) -> int:
         """The tree of a face, if all rows with y > 0 that it is not about are off in a cell."""

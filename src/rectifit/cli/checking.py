@@ -16,7 +16,7 @@ __all__ = ["check_command"]
 
 
 @click.command("check")
-@click.argument("proof", metavar="PROOF")
+@click.argument("proof", metavar="PROOF", type=click.Path(exists=True, dir_okay=False))
 @options.DATA
 @options.columns()
 @options.text_format
