@@ -82,7 +82,7 @@ def test_json_is_one_object_and_nothing_else(data):
     assert record["method"] == "sorting+iterative"
     assert record["certificate"]["lower_bound"] <= record["objective"] == record["certificate"]["objective"]
     assert len(record["notes"]) == 1
-    assert "rows lie exactly at the kink" in record["notes"][0]
+    assert "rows are predicted exactly at the floor" in record["notes"][0]
 
 
 def test_what_is_left_out_is_said(data):
@@ -679,7 +679,7 @@ def test_several_files_are_printed_as_one(files):
     assert shown.exit_code == 0, shown.stderr
     lines = [line for line in shown.stdout.splitlines() if not line.startswith("method")]
     assert lines == [line for line in expected.stdout.splitlines() if not line.startswith("method")]
-    for words in ("(intercept)", "std. error", "HC1: for noise of any variance"):
+    for words in ("(intercept)", "std. error", "for noise of any variance (HC1)"):
         assert words in shown.stdout
 
 

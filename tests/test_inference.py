@@ -292,7 +292,7 @@ def test_too_few_rows():
     few = summarise(solve(X[:3], y[:3] + 10.0))
     assert np.isnan(few.std_error).all()
     assert np.isnan(few.sigma)
-    assert few.notes == ("3 active rows for 4 coefficients: no standard errors",)
+    assert few.notes == ("3 rows predicted above the floor for 4 coefficients: no standard errors",)
     for kind in KINDS:
         assert np.isnan(summarise(solve(X[:3], y[:3] + 10.0), covariance=kind).std_error).all()
     assert np.isnan(prediction_interval(solve(X[:3], y[:3] + 10.0), X).high).all()
@@ -303,7 +303,7 @@ def test_a_dead_neuron():
     dead = solve(X, -np.abs(y) - 1.0)
     summary = summarise(dead)
     assert np.isnan(summary.std_error).all()
-    assert "no row is active" in str(summary)
+    assert "no row is predicted above the floor" in str(summary)
     assert np.isnan(marginal_effects(dead).std_error).all()
     assert np.isfinite(prediction_interval(solve(X, np.zeros(300)), X).mean).all()
     constant = summarise(solve(X, np.full(300, 7.0), floor="estimate"))
@@ -339,7 +339,7 @@ def test_rows_at_the_kink_are_named():
     solution = solve(x, [-1.0, -9.0, -9.0, 2.0, 2.0, 3.0])
     assert solution.predict([[1.0]])[0] == pytest.approx(0.0, abs=1e-12)
     summary = summarise(solution)
-    assert "2 rows lie exactly at the kink" in summary.notes[0]
+    assert "2 rows are predicted exactly at the floor" in summary.notes[0]
     assert summary.n_active == 3
 
 

@@ -1,3 +1,5 @@
+import base64
+import re
 import warnings
 
 import numpy as np
@@ -10,9 +12,12 @@ from rectifit.comparison import compare_fit, find_obstacle
 from rectifit.datasets import load_drug_spending
 from rectifit.formatting import write_share
 from rectifit.plot.rows import MAX_ROWS
+from rectifit.plotting import INK
 from rectifit.report import collect, write_report
 from rectifit.report.contents import MAX_EFFECTS
 from rectifit.report.page import MAX_MEANINGFUL_GAP, render
+from rectifit.report.sections import make_sections
+from rectifit.web import Figure
 
 # The texts of cells of the first table, and of the numbers at the top.
 READ = """
@@ -108,11 +113,16 @@ def written(request, tmp_path_factory):
     return solution, names, comparison, path
 
 
-@pytest.mark.parametrize("width", [1200, 500])
+@pytest.mark.parametrize("width", [1280, 420])
 def test_the_page_in_a_browser(written, tmp_path, width):
     solution, _, comparison, path = written
     seen, errors = probe(path, LOOK, tmp_path, width)
     assert errors == ""
+    assert seen["width"] == width
+    # Nothing is cut; what is wider than the screen can be scrolled and says so; pictures fill their boxes.
+    assert seen["cut"] == []
+    assert seen["scrolled"] == seen["hinted"] <= len(seen["sorted"]) * (width < 1000)
+    assert seen["floating"] == 0
     assert seen["images"] == count_pictures(solution)
     assert seen["broken"] == seen["external"] == 0
     assert seen["overflow"] <= 0
@@ -120,6 +130,49 @@ def test_the_page_in_a_browser(written, tmp_path, width):
     for up, down in seen["sorted"]:
         assert is_sorted(up)
         assert is_sorted([key for key in down if key != ""][::-1])
+
+
+def test_a_lay_reader_meets_no_words_of_the_theory(written, tmp_path):
+    seen, _ = probe(written[-1], READ, tmp_path)
+    said = seen["text"].lower()
+    for word in ("pre-activation", "preactivation", "surrogate", "active", "kink", "dead", "epigraph"):
+        assert word not in said
+
+
+def test_pictures_follow_the_preference_for_dark_pages(written):
+    text = written[-1].read_text(encoding="utf-8")
+    sources = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', text)
+    assert len(sources) == count_pictures(written[0])
+    for source in sources:
+        picture = base64.b64decode(source).decode()
+        assert "prefers-color-scheme: dark" in picture
+        # Letters and axes have no colour of their own, and nothing is painted behind them.
+        assert f"fill: {INK}" not in picture
+        assert f"stroke: {INK}" not in picture
+        assert re.search(r'<g id="patch_1">\s*<path [^>]*style="fill: none', picture)
+
+
+def test_long_names_fit_their_pictures(monkeypatch):
+    drawn = []
+    from_matplotlib = Figure.from_matplotlib
+    monkeypatch.setattr(
+        Figure,
+        "from_matplotlib",
+        lambda figure, *rest: drawn.append(figure) or from_matplotlib(figure, *rest),
+    )
+    X, y = make_data()
+    solution = solve(X, y)
+    names = [f"number {j} of all things that were bought in the year before the survey" for j in range(3)]
+    units = dict.fromkeys([*names, "spending"], "thousands of dollars of the year 1978")
+    data = collect(solution, solution.summary(names=names), target="spending", units=units)
+    assert len(make_sections(data)) > 5
+    assert len(drawn) == count_pictures(solution)
+    for figure in drawn:
+        figure.draw_without_rendering()
+        for axis in (figure.axes[0].xaxis, figure.axes[0].yaxis):
+            box, page = axis.label.get_window_extent(), figure.bbox
+            assert page.x0 <= box.x0 < box.x1 <= page.x1
+            assert page.y0 <= box.y0 < box.y1 <= page.y1
 
 
 def test_the_page_says_what_the_solution_does(written, tmp_path):
@@ -193,7 +246,7 @@ def test_a_summary_that_is_given_is_shown(tmp_path):
     write_report(solution, tmp_path / "made.html", covariance="HC3", names=["a", "b", "c"])
     given = (tmp_path / "given.html").read_text(encoding="utf-8")
     assert given == (tmp_path / "made.html").read_text(encoding="utf-8")
-    assert "HC3: for noise of any variance" in given
+    assert "for noise of any variance, conservative with few rows (HC3)" in given
 
 
 def test_what_is_shown_is_computed_before(monkeypatch):

@@ -226,7 +226,7 @@ def test_a_fit_without_active_rows_has_no_standard_errors():
     X = np.random.default_rng(0).normal(size=(50, 2))
     summary = solve(ArrayData(X, -np.ones(50), block_rows=20), None, "sorting").summary()
     assert np.isnan(summary.std_error).all()
-    assert summary.notes == ("no row is active: no standard errors",)
+    assert summary.notes == ("no row is predicted above the floor: no standard errors",)
 
 
 def test_the_bootstrap_needs_the_rows():

@@ -68,7 +68,7 @@ def explain_collinear(moments: FitMoments, undetermined: Mask, names: Sequence[s
     for equation, holds in zip(equations, _hold_everywhere(moments, equations), strict=True):
         if undetermined[equation.j]:
             words[holds].append(equation.describe(names))
-    starts = {True: "", False: "in the active rows, "}
+    starts = {True: "", False: "in the rows predicted above the floor, "}
     return tuple(
         f"{starts[holds]}{'; '.join(_shorten(found, MAX_NAMED))}" for holds, found in words.items() if found
     )

@@ -25,7 +25,7 @@ from rectifit.tolerances import INDEPENDENT_TOL
 __all__ = ["COVARIANCES", "Covariance", "KeptCovariance", "estimate_covariance", "find_covariance"]
 
 COVARIANCES = (*KINDS, "cluster", "HAC")
-NONE_ACTIVE = "no row is active: no standard errors"
+NONE_ACTIVE = "no row is predicted above the floor: no standard errors"
 NONE_AT_FLOOR = "no row is at the floor, which is not determined"
 
 AT_BOUND = (
@@ -211,10 +211,10 @@ class _Rows(NamedTuple):
     @property
     def kinks(self) -> list[str]:
         n = self.sides.n_kinks
-        rows, verb = ("rows lie", "are") if n > 1 else ("row lies", "is")
+        rows = "rows are" if n > 1 else "row is"
         note = (
-            f"{n} {rows} exactly at the kink and {verb} not counted as active; it does not matter if there "
-            "are many others"
+            f"{n} {rows} predicted exactly at the floor and not counted as above it; it does not matter if "
+            "there are many others"
         )
         return [note] * (n > 0)
 
@@ -223,7 +223,7 @@ def _split(solution: Fit) -> _Rows:
     sides, known = read_moments(solution), solution.constraints
     held = np.zeros((0, solution.beta.size)) if known is None else known.held(solution.beta)
     fixed = np.linalg.norm(null_space(held), axis=1) <= INDEPENDENT_TOL
-    main = make_bread(sides.above, solution.alpha, "active rows", NONE_ACTIVE, held)
+    main = make_bread(sides.above, solution.alpha, "rows predicted above the floor", NONE_ACTIVE, held)
     breads, sigma_floor = {True: main}, np.nan
     if solution.floor_is_estimated:
         # The floor is the weighted mean of the outcomes of these rows.

@@ -36,15 +36,15 @@ MEANINGS = {
 
 
 def describe_covariance(covariance: str) -> str:
-    """The kind of the standard errors and what it is for.
+    """What the standard errors are for, and their kind.
 
     Examples
     --------
     >>> describe_covariance("HC1")
-    'HC1: for noise of any variance'
+    'for noise of any variance (HC1)'
     """
     meaning = MEANINGS.get(covariance.partition(",")[0])
-    return covariance if meaning is None else f"{covariance}: {meaning}"
+    return covariance if meaning is None else f"{meaning} ({covariance})"
 
 
 def quantile(level: float) -> float:

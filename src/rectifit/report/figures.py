@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ __all__ = ["draw", "draw_effects", "draw_path"]
 # Width and height, in inches: two figures stand side by side, and on a phone the letters can be read.
 SIZE = (4.9, 3.5)
 SMALL_SIZE = (3.4, 2.8)
+# Longer labels of axes are broken into lines.
+LETTERS_PER_INCH = 10.5
 
 
 def draw(draw_into: Callable[..., Any], *given: Any, alt: str, caption: str = "", **options: Any) -> Figure:
@@ -74,6 +77,9 @@ def _make(
     draw_into: Callable[[Any], Any], alt: str, caption: str = "", size: tuple[float, float] = SIZE
 ) -> Figure:
     with style():
-        figure, axes = make_figure(size=size)
-        draw_into(axes[0, 0])
+        figure, ((axes,),) = make_figure(size=size)
+        draw_into(axes)
+        width, height = (int(LETTERS_PER_INCH * inches) for inches in size)
+        axes.set_xlabel(fill(axes.get_xlabel(), width))
+        axes.set_ylabel(fill(axes.get_ylabel(), height))
     return Figure.from_matplotlib(figure, alt, caption)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from rectifit import plot
 from rectifit.comparison import Comparison
+from rectifit.fit import Stop
 from rectifit.formatting import write_count, write_duration, write_level, write_number, write_share
 from rectifit.inference.tables import describe_covariance
 from rectifit.report.contents import ReportData
@@ -14,6 +15,13 @@ from rectifit.solution import Certificate
 from rectifit.web import Section
 
 __all__ = ["make_sections"]
+
+# Why a search stopped, where the usual words are those of the theory.
+STOPPED = {
+    Stop.COMPLETED: "every guess was followed to its end",
+    Stop.REPEATED: "the rows predicted above the floor stayed the same",
+    Stop.MAX_ITER: "the largest number of steps was reached",
+}
 
 
 def make_sections(data: ReportData) -> list[Section]:
@@ -97,7 +105,7 @@ def _effects(data: ReportData) -> Section:
         [
             f"The mean prediction of {data.target} if all rows had the same value of one variable and kept "
             f"their own values of all others.{others} Bands and bars are {write_level(data.summary.level)} "
-            f"intervals ({describe_covariance(kind)}). A line is curved where the variable decides how many "
+            f"intervals {describe_covariance(kind)}. A line is curved where the variable decides how many "
             "rows are predicted above the floor.",
         ],
         draw_effects(data),
@@ -156,15 +164,16 @@ def _path(data: ReportData) -> Section:
         f" The sums are those of {data.n_sampled:,} of the {data.problem.n_samples:,} rows, chosen at random."
         * (data.n_sampled < data.problem.n_samples)
     )
+    stopped = data.solution.stopped
     return Section(
         "path",
         "How the fit was found",
         [
-            f"Method: {data.solution.method}; {data.solution.stopped}. The hard part of the problem is to "
-            "find out which rows should be predicted above the floor. The sorting method guesses that these "
-            "are the rows with the largest outcomes. For each guess it minimises an upper bound of the sum "
-            "of squared errors that has the shape of a bowl (it is convex), so that its lowest point can "
-            f"always be found. The picture shows how good each guess is; other methods improve on the best "
+            f"Method: {data.solution.method}; {STOPPED.get(stopped, stopped)}. The hard part of the problem "
+            "is to find out which rows should be predicted above the floor. The sorting method guesses that "
+            "these are the rows with the largest outcomes. For each guess it minimises an upper bound of the "
+            "sum of squared errors that has the shape of a bowl (it is convex), so that its lowest point can "
+            "always be found. The picture shows how good each guess is; other methods improve on the best "
             f"one.{sampled}",
         ],
         [
