@@ -61,5 +61,5 @@ dist: $(VENV)/.installed-dist  ## build the archives of a release into dist, and
 	$(BIN)/twine check --strict dist/*
 
 clean:  ## remove the environment, caches and what was built
-	rm -rf $(VENV) build docs/gallery docs/api/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) build docs/gallery docs/api/generated docs/instances/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

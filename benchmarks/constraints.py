@@ -12,7 +12,6 @@ from statistics import median
 
 import numpy as np
 from common import console, table_of, timed
-from instances import gaussian_with, low_signal_with
 from peers import as_programme, solve_piqp, sorting_sets
 from surrogate import CASES, SEEDS, build_and_solve
 from threadpoolctl import threadpool_limits
@@ -20,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from rectifit import Problem, SurrogateSolver, certify, solve
 from rectifit.constraints import read_constraints
 from rectifit.datasets import make_relu
+from rectifit.instances.families import gaussian_with, low_signal_with
 
 KINDS = ("all coefficients >= 0", "true signs", "half within a box")
 # Methods that are timed with bounds that do not bind.

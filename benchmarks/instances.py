@@ -13,9 +13,21 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from real import FAIR, LARGE_SETS, MROZ, SETS, Data, load
 
 from rectifit.datasets import make_relu
+from rectifit.instances.families import (
+    Samples,
+    collinear,
+    counts,
+    dummies,
+    few_positive,
+    gaussian,
+    log_normal,
+    low_signal,
+    only_dummies,
+    student,
+)
+from rectifit.instances.real import FAIR, LARGE_SETS, MROZ, SETS, load
 
 SEEDS = {"tune": range(5), "report": range(100, 105)}
 # What --quick runs: targets up to so many seconds, one seed.
@@ -37,7 +49,7 @@ class Kind:
 
     name: str
     group: str
-    draws: tuple[Callable[[int], Data], ...]
+    draws: tuple[Callable[[int], Samples], ...]
     gap: float
     target: float
     fit_intercept: bool = True
@@ -76,106 +88,11 @@ class Instance:
         return hashlib.sha256(content.tobytes()).hexdigest()[:12]
 
 
-# One function per family. The seed of numpy's generator is a list: size, seed, and a number of the family.
-
-
-def low_signal_with(q: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Noise of twice the signal, outcomes clipped at 0; q counts the intercept. Also the coefficients."""
-    rng = np.random.default_rng([q, seed])
-    X = rng.standard_normal((500, q - 1))
-    b = rng.standard_normal(q - 1)
-    u = X @ b / np.linalg.norm(b) + 0.3 + 2.0 * rng.standard_normal(500)
-    return X, np.maximum(u, 0.0), b
-
-
-def low_signal(q: int, seed: int) -> Data:
-    return low_signal_with(q, seed)[:2]
-
-
-def gaussian_with(n: int, p: int, sigma: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """y = max(0, X b + 0.3) + sigma N with |b| = 1; the same X, b and N for all sigma. Also b."""
-    rng = np.random.default_rng([p, seed, 1])
-    X = rng.standard_normal((n, p))
-    b = rng.standard_normal(p)
-    return X, np.maximum(X @ b / np.linalg.norm(b) + 0.3, 0.0) + sigma * rng.standard_normal(n), b
-
-
-def gaussian(n: int, p: int, sigma: float, seed: int, clipped: bool = False) -> Data:
-    X, y, _ = gaussian_with(n, p, sigma, seed)
-    return X, np.maximum(y, 0.0) if clipped else y
-
-
-def few_positive(n_positive: int, seed: int) -> Data:
-    """Ninety samples of which only so many have a positive outcome."""
-    X, y = gaussian(90, 4, 1.0, seed)
-    least = np.sort(y)[-n_positive - 1]
-    return X, np.maximum(y - least, 0.0)
-
-
-def index_of(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A linear index with mean 0.3 and variance 1; random effects of the standardised columns."""
-    u = X @ (rng.standard_normal(X.shape[1]) / X.std(axis=0))
-    return (u - u.mean()) / u.std() + 0.3
-
-
-def one_hot(n: int, shares: tuple[float, ...], rng: np.random.Generator) -> np.ndarray:
-    """Columns for all levels but the first."""
-    level = rng.choice(len(shares), size=n, p=shares)
-    return (level[:, None] == np.arange(1, len(shares))).astype(float)
-
-
-def dummies(n: int, q: int, sigma: float, seed: int) -> Data:
-    """A group of four levels, two 0/1 columns of which one is rare, the rest Gaussian; clipped at 0."""
-    rng = np.random.default_rng([q, seed, 2])
-    group, binary = one_hot(n, (0.4, 0.3, 0.2, 0.1), rng), rng.random((n, 2)) < (0.5, 0.1)
-    X = np.column_stack([group, binary, rng.standard_normal((n, q - 6))])
-    return X, np.maximum(index_of(X, rng) + sigma * rng.standard_normal(n), 0.0)
-
-
-def only_dummies(n: int, sigma: float, seed: int) -> Data:
-    """Groups of four and three levels and three 0/1 columns: few distinct rows; clipped at 0."""
-    rng = np.random.default_rng([9, seed, 3])
-    groups = one_hot(n, (0.4, 0.3, 0.2, 0.1), rng), one_hot(n, (0.5, 0.3, 0.2), rng)
-    X = np.column_stack([*groups, rng.random((n, 3)) < (0.5, 0.3, 0.1)])
-    return X, np.maximum(index_of(X, rng) + sigma * rng.standard_normal(n), 0.0)
-
-
-def log_normal(n: int, q: int, spread: float, seed: int) -> Data:
-    """Clipped outcomes times log-normal factors: a few samples have most of sum y^2."""
-    rng = np.random.default_rng([q, seed, 4])
-    X = rng.standard_normal((n, q - 1))
-    y = np.maximum(index_of(X, rng) + rng.standard_normal(n), 0.0)
-    return X, y * np.exp(spread * rng.standard_normal(n))
-
-
-def student(n: int, q: int, freedom: float, seed: int) -> Data:
-    """Noise with Student's distribution, outcomes clipped at 0."""
-    rng = np.random.default_rng([q, seed, 5])
-    X = rng.standard_normal((n, q - 1))
-    return X, np.maximum(index_of(X, rng) + rng.standard_t(freedom, n), 0.0)
-
-
-def collinear(n: int, q: int, sigma: float, seed: int) -> Data:
-    """Correlations of 0.99, and a column that is almost the sum of two others; clipped at 0."""
-    rng = np.random.default_rng([q, seed, 6])
-    X = rng.standard_normal((n, 1)) + 0.1 * rng.standard_normal((n, q - 2))
-    X = np.column_stack([X, X[:, 0] + X[:, 1] + 0.01 * rng.standard_normal(n)])
-    return X, np.maximum(index_of(X, rng) + sigma * rng.standard_normal(n), 0.0)
-
-
-def grid(n: int, q: int, spread: float, seed: int) -> Data:
-    """Regressors with four to seven whole numbers, outcomes that are counts; spread: as in `log_normal`."""
-    rng = np.random.default_rng([q, seed, 7])
-    X = rng.integers(1, 5 + np.arange(q - 1) % 4, size=(n, q - 1)).astype(float)
-    y = np.maximum(index_of(X, rng) + rng.standard_normal(n), 0.0) * np.exp(spread * rng.standard_normal(n))
-    return X, np.floor(2.0 * y)
-
-
-def real(chosen, seed: int) -> Data:  # noqa: ARG001 - there is one of it
+def real(chosen, seed: int) -> Samples:  # noqa: ARG001 - there is one of it
     return load(chosen)
 
 
-def paper(n: int, p: int, noise: float, seed: int, **design: float | str) -> Data:
+def paper(n: int, p: int, noise: float, seed: int, **design: float | str) -> Samples:
     return make_relu(n, p, noise=noise, random_state=seed, **design)[:2]
 
 
@@ -188,7 +105,9 @@ def kinds() -> Iterator[Kind]:
     yield from without_intercept()
 
 
-def one(name: str, group: str, draw: Callable[[int], Data], gap: float, target: float, **more: int) -> Kind:
+def one(
+    name: str, group: str, draw: Callable[[int], Samples], gap: float, target: float, **more: int
+) -> Kind:
     return Kind(name, group, (draw,), gap, target, **more)
 
 
@@ -223,8 +142,8 @@ def unfriendly() -> Iterator[Kind]:
     yield one("log-normal, q=7, spread 1.5", group, partial(log_normal, 1000, 7, 1.5), 1e-2, 10.0)
     yield one("Student, q=7, 2 degrees", group, partial(student, 1000, 7, 2.0), 1e-2, 10.0)
     yield one("collinear, q=8", group, partial(collinear, 1000, 8, 1.0), 1e-2, 10.0)
-    yield one("grid, q=9", group, partial(grid, 2000, 9, 0.0), 1e-2, 10.0)
-    yield one("grid, q=9, log-normal", group, partial(grid, 2000, 9, 1.0), 1e-2, 60.0)
+    yield one("grid, q=9", group, partial(counts, 2000, 9, 0.0), 1e-2, 10.0)
+    yield one("grid, q=9, log-normal", group, partial(counts, 2000, 9, 1.0), 1e-2, 60.0)
 
 
 def both_sides() -> Iterator[Kind]:

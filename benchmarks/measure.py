@@ -20,12 +20,13 @@ from typing import Any
 
 import numpy as np
 from common import REFERENCE
-from instances import Instance, dummies, gaussian, low_signal
+from instances import Instance
 from threadpoolctl import threadpool_limits
 
 from rectifit import Certificate, certify, solve
 from rectifit.datasets import make_relu
 from rectifit.experiments.machine import yardstick
+from rectifit.instances.families import dummies, gaussian, low_signal
 
 # Times at which the bound is recorded, in seconds of the reference core.
 MOMENTS = (5.0, 20.0, 60.0)

@@ -12,14 +12,14 @@ from statistics import median
 
 import numpy as np
 from common import REFERENCE, console, table_of, timed
-from instances import gaussian
-from real import FAIR, LARGE_SETS, MROZ, SETS, Data, load
 from threadpoolctl import threadpool_limits
 from trainers import TRAINERS, Trained, in_standard_units, least_squares_from, random_start
 
 from rectifit import Problem, solve
 from rectifit.datasets import make_relu
 from rectifit.experiments.machine import yardstick
+from rectifit.instances.families import Samples, gaussian
+from rectifit.instances.real import FAIR, LARGE_SETS, MROZ, SETS, load
 from rectifit.methods.approximation import Enumeration
 from rectifit.methods.search import Search
 from rectifit.surrogate.rows_engine import RowsEngine
@@ -82,7 +82,7 @@ def chain() -> None:
     console.print(table)
 
 
-def start_data(quick: bool) -> Iterator[tuple[str, Data]]:
+def start_data(quick: bool) -> Iterator[tuple[str, Samples]]:
     for chosen in (MROZ, FAIR, *SETS, *LARGE_SETS):
         if not quick or chosen is MROZ:
             yield chosen.name, load(chosen)
@@ -128,7 +128,7 @@ def in_starts(quick: bool) -> None:
     console.print(table)
 
 
-def data_sets(quick: bool) -> Iterator[tuple[str, Data]]:
+def data_sets(quick: bool) -> Iterator[tuple[str, Samples]]:
     for n, p, noise in [(200, 10, 0.5), (400, 20, 0.32), (1000, 50, 0.1)]:
         if not quick or n == 200:
             X, y, *_ = make_relu(n, p, noise=noise, random_state=0)

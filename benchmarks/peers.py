@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from rectifit.instances.exporting import make_programme
+
 
 @dataclass(frozen=True)
 class QuadraticProgramme:
@@ -171,6 +173,8 @@ class Proved(NamedTuple):
     objective: float
     lower_bound: float
     seconds: float
+    coefficients: np.ndarray | None = None
+    n_nodes: int = 0
 
     @property
     def gap(self) -> float:
@@ -178,42 +182,37 @@ class Proved(NamedTuple):
 
 
 def prove_by_scip(
-    X: np.ndarray, y: np.ndarray, limit: float, known: float | None = None, bounds: np.ndarray | None = None
+    X: np.ndarray,
+    y: np.ndarray,
+    limit: float,
+    known: float | None = None,
+    bounds: np.ndarray | None = None,
+    fit_intercept: bool = False,
 ) -> Proved:
-    """The whole problem without intercept, with binary signs, up to a gap of 1e-4.
+    """The whole problem by SCIP, up to a gap of 1e-4, with outcomes of size 1 inside.
 
     A known objective spares SCIP the search for a good solution. bounds has two columns.
     """
-    from pyscipopt import Model, quicksum
-
     scale = float(np.abs(y).max())
-    y = y / scale
-    model = Model()
-    model.hideOutput()
+    model, variables = make_programme(
+        X, y / scale, fit_intercept=fit_intercept, bounds=None if bounds is None else bounds / scale
+    )
     model.setParam("limits/time", limit)
     model.setParam("limits/gap", 1e-4)
-    big = 20.0 * float(np.linalg.norm(y))
-    ends = np.full((X.shape[1], 2), [-big, big])
-    if bounds is not None:
-        ends = np.clip(bounds / scale, -big, big)
-    beta = [model.addVar(lb=float(low), ub=float(high)) for low, high in ends]
-    terms = []
-    for x, target in zip(X, y, strict=True):
-        u = quicksum(float(a) * b for a, b in zip(x, beta, strict=True) if a != 0.0)
-        reach = big * float(np.abs(x).sum())
-        fitted, on, loss = model.addVar(lb=0.0), model.addVar(vtype="B"), model.addVar(lb=0.0)
-        model.addCons(fitted >= u)
-        model.addCons(fitted <= u + reach * (1 - on))
-        model.addCons(fitted <= reach * on)
-        model.addCons(loss >= (fitted - float(target)) * (fitted - float(target)))
-        terms.append(loss)
-    model.setObjective(quicksum(terms))
     if known is not None:
         model.setObjlimit(known / scale**2 * (1 + 1e-6))
     started = time.perf_counter()
     model.optimize()
     seconds = time.perf_counter() - started
-    if known is None:
-        found = np.array([model.getVal(b) for b in beta])
-        known = float(np.square(np.maximum(X @ found, 0.0) - y).sum()) * scale**2
-    return Proved(known, model.getDualbound() * scale**2, seconds)
+    coefficients = None
+    if known is None and model.getNSols() > 0:
+        coefficients = np.array([model.getVal(one) for one in variables]) * scale
+        u = X @ coefficients[: X.shape[1]] + (coefficients[-1] if fit_intercept else 0.0)
+        known = float(np.square(np.maximum(u, 0.0) - y).sum())
+    return Proved(
+        np.inf if known is None else known,
+        max(model.getDualbound(), 0.0) * scale**2,
+        seconds,
+        coefficients,
+        model.getNTotalNodes(),
+    )

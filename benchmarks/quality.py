@@ -14,12 +14,24 @@ from typing import NamedTuple
 
 import numpy as np
 from common import console, table_of
-from instances import collinear, dummies, gaussian, grid, log_normal, low_signal, only_dummies, paper, student
-from real import FAIR, LARGE_SETS, MORE_SETS, MROZ, SETS, Data, load
+from instances import paper
 from threadpoolctl import threadpool_limits
 from trainers import N_STARTS, least_squares_from, random_start
 
 from rectifit import solve
+from rectifit.instances.families import (
+    Samples,
+    collinear,
+    counts,
+    dummies,
+    gaussian,
+    log_normal,
+    low_signal,
+    noise,
+    only_dummies,
+    student,
+)
+from rectifit.instances.real import FAIR, LARGE_SETS, MORE_SETS, MROZ, SETS, load
 
 REPORT = 400
 # Share of an objective that counts as worse.
@@ -44,13 +56,7 @@ class Excess(NamedTuple):
     in_starts: float
 
 
-def noise(p: int, seed: int) -> Data:
-    """Outcomes that have nothing to do with the columns."""
-    rng = np.random.default_rng([p, seed, 8])
-    return rng.standard_normal((20 * p, p)), rng.normal(0.5, 1.0, 20 * p)
-
-
-def half(chosen, seed: int) -> Data:
+def half(chosen, seed: int) -> Samples:
     """A random half of the rows of a real set."""
     X, y = load(chosen)
     rows = np.random.default_rng(seed).random(len(y)) < 0.5
@@ -82,8 +88,8 @@ def cases(first: int) -> Iterator[Case]:
         "dummies": partial(dummies, 1000, 8, 1.0),
         "only dummies": partial(only_dummies, 1000, 1.0),
         "collinear": partial(collinear, 1000, 8, 1.0),
-        "grid": partial(grid, 2000, 9, 0.0),
-        "grid, log-normal": partial(grid, 2000, 9, 1.0),
+        "grid": partial(counts, 2000, 9, 0.0),
+        "grid, log-normal": partial(counts, 2000, 9, 1.0),
     }.items():
         yield from drawn("dummies, grids", name, draw, first, 4)
     tuned = (MROZ, FAIR, *SETS, *LARGE_SETS)
@@ -99,7 +105,7 @@ def cases(first: int) -> Iterator[Case]:
 def drawn(
     kind: str,
     name: str,
-    draw: Callable[[int], Data],
+    draw: Callable[[int], Samples],
     first: int,
     n_seeds: int,
     intercepts: tuple[bool, ...] = (True, False),

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection
 
 from common import console, memory_of, table_of
-from instances import gaussian, low_signal
 from measure import warm_up
-from real import MROZ, Data, load
 from threadpoolctl import threadpool_limits
 
 from rectifit import certify, solve
+from rectifit.instances.families import Samples, gaussian, low_signal
+from rectifit.instances.real import MROZ, load
 
 # Proofs with several threads are given up after so many seconds; results are then not compared.
 LONGEST = 600.0
@@ -24,7 +24,7 @@ MEMORY_TARGET = 1e9
 LOOK_SECONDS = 0.2
 
 
-def long_proofs(quick: bool, seed: int) -> list[tuple[str, Data, float]]:
+def long_proofs(quick: bool, seed: int) -> list[tuple[str, Samples, float]]:
     """Name, data, gap."""
     if quick:
         return [("low signal, q=7", low_signal(7, seed), 1e-2)]

@@ -13,6 +13,11 @@ sys.path.insert(0, str(HERE / "_ext"))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from rectifit import __version__  # noqa: E402
+from rectifit.experiments.figures import save_figure  # noqa: E402
+from rectifit.instances import list_instances, read_results  # noqa: E402
+from rectifit.instances.figures import draw_hardness, draw_profile  # noqa: E402
+from rectifit.instances.page import make_page  # noqa: E402
+from rectifit.instances.results import shipped_results  # noqa: E402
 
 project = "rectifit"
 author = "The rectifit developers"
@@ -84,11 +89,20 @@ html_theme_options = {
 }
 # Pages without a section of their own.
 html_sidebars = {
-    page: [] for page in ("index", "contributing", "changelog", "benchmarks/*", "reproduction/*")
+    page: []
+    for page in ("index", "contributing", "changelog", "benchmarks/*", "instances/*", "reproduction/*")
 }
+
+# The library of instances as a page of its own, and its figures, made from the results that are kept.
+_library = HERE / "instances" / "generated"
+_library.mkdir(exist_ok=True)
+_results = read_results(HERE / "instances" / "profile.csv")
+make_page(list_instances(), _results).write(_library / "library.html")
+save_figure(draw_hardness(), _library, "hardness", ["svg"])
+save_figure(draw_profile([*shipped_results(), *_results]), _library, "profile", ["svg"])
 
 # The report of a reproduction is a page of its own; it is there once one has been run and kept.
 _report = HERE / "reproduction" / "report.html"
-html_extra_path = [str(_report)] if _report.exists() else []
+html_extra_path = [str(_library / "library.html"), *([str(_report)] if _report.exists() else [])]
 if _report.exists():
     tags.add("report")  # noqa: F821 - Sphinx puts it here

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 from anytime import compare
 from common import memory_of
-from instances import SEEDS, Instance, draw_all, dummies, export, grid, kinds, low_signal, only_dummies, read
+from instances import SEEDS, Instance, draw_all, export, kinds, read
 from measure import Record, bound_after, gap_of, measure, read_records, write
 from plain import Table
 from proofs import markdown_rows, typical_seconds, worst_seconds
 from quality import REPORT, cases
-from real import FAIR, MROZ, SETS, load
 
 from rectifit import Certificate
+from rectifit.instances.families import counts, dummies, low_signal, only_dummies
+from rectifit.instances.real import FAIR, MROZ, SETS, load
 
 SYNTHETIC = [kind for kind in kinds() if not kind.group.startswith("real")]
 
@@ -83,7 +84,7 @@ def test_dummies_are_zeros_and_ones_and_grids_whole_numbers():
     assert set(np.unique(X[:, :5])) == {0.0, 1.0}
     assert X[:, :3].sum(axis=1).max() == 1.0
     assert len(np.unique(only_dummies(500, 1.0, 0)[0], axis=0)) <= 4 * 3 * 2**3
-    X, y = grid(500, 9, 1.0, 0)
+    X, y = counts(500, 9, 1.0, 0)
     assert all(4 <= len(np.unique(column)) <= 7 for column in X.T)
     assert (y == np.floor(y)).all()
 

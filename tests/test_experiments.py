@@ -35,10 +35,11 @@ from rectifit.experiments.grid import (
 )
 from rectifit.experiments.realizable import printed_median, printed_values
 from rectifit.experiments.report import make_page
-from rectifit.experiments.rows import FitRow, RowFile
+from rectifit.experiments.rows import FitRow
 from rectifit.experiments.runner import run_task, run_tasks
 from rectifit.experiments.statistics import summarise
 from rectifit.experiments.tables import make_tables
+from rectifit.row_file import RowFile
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def sample_row(noise=0.1, instance=1, method="gd", **changes):
 
 
 def test_a_row_that_was_not_finished_is_not_read(tmp_path):
-    file = RowFile(tmp_path / "rows.csv")
+    file = RowFile(tmp_path / "rows.csv", FitRow)
     assert file.read() == []
     file.repair()
     rows = [sample_row(instance=i, objective=1.0 / 3.0 + i) for i in range(1, 4)]
@@ -102,11 +103,11 @@ def test_the_columns_of_the_file_stay_readable(tmp_path):
         "10,200,0.5,0.1,10.0,3,sgd,0.1,1.5,0.2,1.9,0.0,bound_only,0.01,0\n"
     )
     before = path.read_bytes()
-    rows = RowFile(path).read()
+    rows = RowFile(path, FitRow).read()
     assert rows == [sample_row(instance=3, method="sgd")]
     path.unlink()
-    RowFile(path).repair()
-    RowFile(path).append(rows)
+    RowFile(path, FitRow).repair()
+    RowFile(path, FitRow).append(rows)
     assert path.read_bytes() == before
 
 
@@ -123,7 +124,7 @@ def test_finished_rows_are_not_computed_twice(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "run_task", counted)
     with pytest.raises(KeyboardInterrupt):
         run_tasks(tasks, tmp_path, verbose=0)
-    kept = RowFile(tmp_path / "rows.csv").read()
+    kept = RowFile(tmp_path / "rows.csv", FitRow).read()
     # Six methods on one instance are written together.
     assert len(kept) == 6
     computed.clear()
@@ -153,7 +154,7 @@ def test_rows_are_the_same_whatever_the_number_of_processes(tmp_path):
     path.write_text(script)
     subprocess.run([sys.executable, str(path), str(tmp_path / "two")], check=True, timeout=300)
     alone = run_tasks(tasks, tmp_path / "one", n_jobs=1, verbose=0)
-    together = {row.task: row for row in RowFile(tmp_path / "two" / "rows.csv").read()}
+    together = {row.task: row for row in RowFile(tmp_path / "two" / "rows.csv", FitRow).read()}
     for row in alone:
         other = together[row.task]
         assert replace(other, seconds=0.0, machine=0, lower_bound=0.0) == replace(
@@ -338,4 +339,4 @@ def test_the_command_line_is_interrupted_without_loss(tmp_path, n_jobs):
     assert process.returncode == 1
     assert "run the same command to resume" in errors
     assert "Traceback" not in errors
-    assert len(RowFile(rows).read()) >= 7
+    assert len(RowFile(rows, FitRow).read()) >= 7

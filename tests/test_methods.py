@@ -5,13 +5,13 @@ import threading
 import numpy as np
 import pytest
 from brute import least_objective, random_problem
-from instances import low_signal
 from scipy.special import gammaln
 from sklearn.exceptions import ConvergenceWarning
 
 from rectifit import Problem, ReLURegressor, routing, solve
 from rectifit.certificate.proof import TARGET_GAP
 from rectifit.datasets import make_relu
+from rectifit.instances.families import low_signal
 from rectifit.methods import auto
 from rectifit.methods.auto import Known, solve_largest
 from rectifit.methods.gd import MAX_BACKTRACKS

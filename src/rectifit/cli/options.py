@@ -24,6 +24,7 @@ __all__ = [
     "FLOOR",
     "JOBS",
     "JSON",
+    "check_folder",
     "collect_warnings",
     "columns",
     "constraints",
@@ -84,7 +85,7 @@ def _split(_: click.Context, parameter: click.Parameter, value: str | None) -> t
     return tuple(name.strip() for name in row if name.strip())
 
 
-def _check_folder(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def check_folder(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Check before the work that the folder of an output file exists."""
     if value not in (None, STANDARD_STREAM) and not Path(str(value)).parent.is_dir():
         raise click.BadParameter(f"there is no folder {str(Path(str(value)).parent)!r}", param=parameter)
@@ -95,7 +96,7 @@ def _check_table(context: click.Context, parameter: click.Parameter, value: str 
     """Check before the work that a table can be written to this file."""
     if value not in (None, STANDARD_STREAM):
         check_extension(str(value), to_write=True)
-    return _check_folder(context, parameter, value)
+    return check_folder(context, parameter, value)
 
 
 def _check_report(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -104,7 +105,7 @@ def _check_report(context: click.Context, parameter: click.Parameter, value: str
         raise click.BadParameter(
             f"{value!r} is not the name of an HTML file; it must end in .html", param=parameter
         )
-    _check_folder(context, parameter, value)
+    check_folder(context, parameter, value)
     for name in ("jinja2", "matplotlib"):
         if value is not None and find_spec(name) is None:
             raise click.UsageError(f"--report needs {name}; install it with: pip install 'rectifit[cli]'")
@@ -187,7 +188,7 @@ def read_units() -> dict[str, str]:
 def save(what: str) -> Decorator:
     """--save, with its help."""
     option: Decorator = click.option(
-        "--save", type=click.Path(dir_okay=False), callback=_check_folder, metavar="MODEL.json", help=what
+        "--save", type=click.Path(dir_okay=False), callback=check_folder, metavar="MODEL.json", help=what
     )
     return option
 

