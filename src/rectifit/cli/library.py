@@ -28,6 +28,8 @@ RESULTS = click.option(
     help="Also the results in this file, from rectifit instances run; may be repeated.",
 )
 SHOWN = ("instance", "n", "p", "best objective", "gap", "proved by", "CPU time", "nodes")
+# Left out where there is too little room.
+OPTIONAL = (("nodes",), ("n", "p"), ("CPU time",))
 
 
 @click.group("instances")
@@ -77,8 +79,9 @@ def list_command(
         print_json({"instances": [dict(zip(table.headings, row, strict=True)) for row in table.rows]})
     elif out is None:
         hidden = [name for name in table.headings if name not in SHOWN and ":" not in name]
-        make_console().print(table.without(hidden).to_grid())
-        make_console().print(f"{table.title}. {table.note}", markup=False)
+        console = make_console()
+        console.print(table.without(hidden).to_grid(console.width, optional=OPTIONAL))
+        console.print(f"{table.title}. {table.note}", markup=False)
     elif Path(out).suffix.lower() == ".csv":
         write_file(out, table.to_csv())
     elif Path(out).suffix.lower() in (".html", ".htm"):

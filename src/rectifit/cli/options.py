@@ -196,7 +196,7 @@ def save(what: str) -> Decorator:
 PROOF = click.option(
     "--proof",
     type=click.Path(dir_okay=False),
-    callback=_check_folder,
+    callback=check_folder,
     metavar="FILE",
     help="Write the proof to a file for `rectifit check`.",
 )
