@@ -125,6 +125,53 @@ def test_bounds_of_neighbours_hold(seed):
                     assert problem.objective(solution.beta, solution.intercept) > values[1] - slack
 
 
+def small_problem(seed):
+    """Few samples, so that a single one moves the minimum far, over kinks as well."""
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(3, 10)), int(rng.integers(1, 3))
+    A = rng.normal(size=(n, p))
+    outcomes = np.where(rng.random(n) < 0.9, 1.0, -1.0) * rng.exponential(size=n)
+    if seed % 2:
+        outcomes = np.maximum(A @ rng.normal(size=p) + rng.normal(), 0.0) + 0.5 * rng.normal(size=n)
+    intercept, alpha = bool(rng.integers(2)), float(rng.choice([0.0, 0.1]))
+    return Problem.from_data(A, outcomes, fit_intercept=intercept, alpha=alpha)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_no_neighbour_is_dismissed_that_is_the_least_by_a_hair(seed):
+    """Asked with its own minimum, or its own objective, a little above: the edge of the rule.
+
+    Many of these bounds are tight: nothing but quadratics between a minimum and its neighbour's, or a sample
+    that crosses its kink and costs less than its tangent says (seeds 21, 45, 55, 104, 112).
+    """
+    problem = small_problem(seed)
+    solver, order = SurrogateSolver(problem), ascending(problem)
+    members = order[problem.positive[order]]
+    Z = solver.rows.rows(members)
+    for first in range(members.size - 1):
+        active = np.zeros(problem.n_samples, dtype=bool)
+        active[members[first:]] = True
+        base = solver.solve(active)
+        objective = problem.objective(base.beta, base.intercept)
+        neighbours = Neighbours(solver, members, Z, first, base, objective)
+        if not neighbours.is_regular:
+            continue
+        leads = [(), *((lead,) for lead in range(first + 1, min(first + 3, members.size - 1)))]
+        for lead in leads:
+            removal = neighbours.nothing_removed()
+            for member in lead:
+                removal = neighbours.without(removal, member)
+            after = (lead[-1] if lead else first) + 1
+            for last in range(after, members.size):
+                there = active.copy()
+                there[members[[*lead, last]]] = False
+                solution = solver.solve(there)
+                true = problem.objective(solution.beta, solution.intercept)
+                hair = 1e-6 * problem.null_objective
+                assert neighbours.matter(removal, after, solution.value + hair, -np.inf)[last - after]
+                assert neighbours.matter(removal, after, -np.inf, true + hair)[last - after]
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sorting_with_as_many_splits_as_samples_is_the_approximation_with_k_1(weighted):
     for seed in range(20):

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 import pytest
 from brute import least_in_space, least_objective, least_with_others_off, random_problem
@@ -10,7 +11,7 @@ from brute import least_in_space, least_objective, least_with_others_off, random
 from rectifit import Problem, certify, solve
 from rectifit.certificate import cells as cells_module
 from rectifit.certificate.best_first import Control, first_kinds
-from rectifit.certificate.cell_kernel import CLOSED, FAR_BEGIN, THIN, expand
+from rectifit.certificate.cell_kernel import BLOCK, CLOSED, FAR_BEGIN, THIN, draw_in, expand, price
 from rectifit.certificate.cells import FACE_MARGIN, CellPool, CellSearch, Face, Faces, _choose_axes
 from rectifit.certificate.flats import falling_direction
 from rectifit.certificate.presolve import reduce_rows
@@ -21,12 +22,16 @@ from rectifit.certificate.records import (
     HINGES_PER_UNIT,
     OFF,
     ON,
+    Cell,
     CellLog,
     Cells,
     FaceBounds,
     Found,
+    FreeWork,
+    Layout,
     Limits,
     Samples,
+    SmallWork,
     make_room,
     normal_hinges,
     pack_kinds,
@@ -350,6 +355,75 @@ def test_a_hinge_below_zero_bounds_the_loss_at_all_larger_scales():
         bound = -mu * np.maximum(u, -h) + np.square(np.maximum(u - y, 0.0))
         assert (bound <= loss * (1.0 + 1e-12) + 1e-12).all()
         assert (bound > 0.99 * loss).any()
+
+
+# Helpers of compiled code, to be tested by themselves.
+@numba.njit
+def priced(n_free, cell, layout, slope, free):
+    return price(n_free, cell, layout, slope, free)
+
+
+@numba.njit
+def drawn_in(samples, cell, kind, room, small):
+    return draw_in(samples, cell, kind, room, small)
+
+
+@pytest.mark.parametrize("has_floors", [False, True])
+@pytest.mark.parametrize("q", [2, 3, 5, 6])
+def test_the_table_of_prices_has_every_corner(q, has_floors):
+    """D(v) = slope'v - sum mu max(-floor, z'v), floors included, neither more nor less than its error."""
+    draw, n = np.random.default_rng(q), 2 * BLOCK + 3
+    for axis in range(q):
+        sign, low, high = float(draw.choice([-1, 1])), -draw.random(q), draw.random(q)
+        free, layout, slope = FreeWork.empty(n, q), Layout.of(q), draw.normal(size=q)
+        free.Z[:], free.mu[:] = draw.normal(size=(q, n)), draw.choice([0.0, 1.0, 3.0], size=n)
+        # About as far below 0 as u is in the cell.
+        free.floor[:] = draw.choice([0.3, 1.0, 2.0], size=n) * has_floors
+        others = [k for k in range(q) if k != axis]
+        layout.listed[others], layout.order[: q - 1] = True, draw.permutation(others)
+        error = priced(n, Cell(axis, sign, low, high), layout, slope, free)
+        assert 0.0 <= error <= 1e-10
+        for c, found in enumerate(layout.prices):
+            corner = np.where(np.arange(q) == axis, sign, low)
+            for a, k in enumerate(layout.order[: q - 1]):
+                corner[k] = high[k] if c >> a & 1 else low[k]
+            expected = slope @ corner - free.mu @ np.maximum(-free.floor, corner @ free.Z)
+            assert abs(found - expected) <= error
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_ellipsoid_of_a_cell_ends_where_the_bound_reaches_the_cutoff(seed):
+    """Points b with rho'(b - p) + (b - p)'K(b - p) = room, the farthest along each sample and coordinate."""
+    draw, q, n = np.random.default_rng(seed), 3, 40
+    samples, small = make_samples("gaussian", n, q, seed), SmallWork.empty(q)
+    root = draw.normal(size=(q, q))
+    K, axis, sign = root @ root.T + 0.1 * np.eye(q), int(draw.integers(q)), 1.0
+    small.L[:], small.at[:], small.rho[:] = np.linalg.cholesky(K), draw.normal(size=q), draw.normal(size=q)
+    small.at[axis] = 6.0
+    room = float(draw.exponential())
+    low, high = np.full(q, -50.0), np.full(q, 50.0)
+    kind = np.full(n, FREE, np.int8)
+    drawn_in(samples, Cell(axis, sign, low, high), kind, room, small)
+    centre = small.at - 0.5 * np.linalg.solve(K, small.rho)
+    size = room + 0.25 * small.rho @ np.linalg.solve(K, small.rho)
+
+    def farthest(direction):
+        way = np.linalg.solve(K, direction)
+        return centre + way * np.sqrt(size / (direction @ way))
+
+    for i, z in enumerate(samples.Z):
+        ends = sorted([z @ farthest(-z), z @ farthest(z)])
+        assert kind[i] == (ON if ends[0] > 1e-6 else OFF if ends[1] < -1e-6 else FREE)
+    edge = np.array([farthest(direction) for direction in draw.normal(size=(2000, q))])
+    ratios = np.delete(edge / edge[:, [axis]], axis, axis=1)
+    ratios = ratios[(edge[:, axis] > 1e-3) & (np.abs(ratios) < 50.0).all(axis=1)]
+    below, above = np.delete(low, axis), np.delete(high, axis)
+    assert (ratios >= below).all()
+    assert (ratios <= above).all()
+    if (centre[axis] > 1.5 * np.sqrt(size * np.linalg.inv(K)[axis, axis])) and len(ratios) == 2000:
+        # And no wider than that.
+        width = ratios.max(axis=0) - ratios.min(axis=0)
+        assert (above - below <= 1.1 * width + 1e-6).all()
 
 
 def least_far_loss(samples, cell, scale, draw):

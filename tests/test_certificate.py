@@ -12,6 +12,7 @@ from rectifit import Problem, certify, routing, solve
 from rectifit.certificate import branching, cells, driver, search, transfer
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.ascent_kernel import ascend, decide
+from rectifit.certificate.best_first import first_kinds
 from rectifit.certificate.box import Box
 from rectifit.certificate.envelope import CONVEX, FAR_FREE, FREE, LIMIT, OFF, ON
 from rectifit.certificate.presolve import reduce_rows
@@ -21,6 +22,7 @@ from rectifit.certificate.tighten import (
     MAX_TILTS,
     heaviest,
     shrink_by_box,
+    shrink_by_cost,
     shrink_by_ellipsoid,
     shrink_by_tilts,
 )
@@ -399,6 +401,71 @@ def test_no_tightening_cuts_off_a_better_point(seed):
             assert np.all(u[region.kind == ON] >= 0.0)
             assert np.all(u[region.kind == OFF] <= 0.0)
     assert better > 50
+
+
+def with_all_signs_known(seed):
+    """Data whose best fit has every sample on: the relaxation is the loss, and better points an ellipsoid."""
+    draw = np.random.default_rng(seed)
+    X = draw.normal(size=(40, 3))
+    problem = Problem.from_data(X, 9.0 + X @ [1.0, -0.5, 0.3] + draw.normal(size=40))
+    reduced = reduce_rows(problem)
+    n, q = reduced.Z.shape
+    region = Region(np.full(n, ON, np.int8), np.full(n, -np.inf), np.full(n, np.inf))
+    plain = Relaxation(reduced.samples, region.copy(), np.zeros(n))
+    return reduced, region, plain, plain.minimise(Start(np.zeros(q)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("factor", [1.0 + 1e-4, 1.01, 1.5])
+def test_points_on_the_edge_of_the_ellipsoid_stay_and_nothing_beyond(seed, factor):
+    """For every sample the points with the least and the largest u that cost no more than the cutoff."""
+    reduced, region, plain, base = with_all_signs_known(seed)
+    cutoff = factor * base.value
+    shrink_by_ellipsoid(region, reduced.samples, base, cutoff)
+    gram = reduced.Z.T @ reduced.Z + reduced.ridge
+    best = np.linalg.solve(gram, reduced.Z.T @ reduced.y)
+    for i, z in enumerate(reduced.Z):
+        way = np.linalg.solve(gram, z)
+        way *= np.sqrt((cutoff - base.value) / float(z @ way))
+        low, high = best - way, best + way
+        for edge in (low, high):
+            assert relaxed(reduced, plain, edge) == pytest.approx(cutoff, rel=1e-9)
+        assert region.l[i] <= z @ low + 1e-12
+        assert z @ high - 1e-12 <= region.U[i]
+        assert region.U[i] - region.l[i] <= (z @ (high - low)) * (1.0 + 1e-6) + 1e-8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_points_on_the_edge_of_a_tilt_stay_and_nothing_beyond(seed):
+    reduced, region, plain, base = with_all_signs_known(seed)
+    cutoff, gram = 1.2 * base.value, reduced.Z.T @ reduced.Z + reduced.ridge
+    best = np.linalg.solve(gram, reduced.Z.T @ reduced.y)
+    rows = np.arange(len(reduced.Z))
+    assert shrink_by_tilts(region, reduced.Z, plain, base, cutoff, only=rows) >= 0
+    reach = np.sqrt(
+        (cutoff - base.value) * np.einsum("ij,ji->i", reduced.Z, np.linalg.solve(gram, reduced.Z.T))
+    )
+    u = reduced.Z @ best
+    assert np.all(region.l <= u - reach + 1e-12)
+    # One length of the tilt is as good as the quadratic says, and two are tried.
+    assert np.all(region.l >= u - 1.1 * reach)
+
+
+def test_a_sample_that_costs_all_that_is_left_stays():
+    """One sample has the whole room for itself: the ends of its interval are where it costs just that."""
+    y = np.array([2.0, 0.5, -1.0, -0.1])
+    n, off = y.size, float(np.square(np.minimum(y, 0.0)).sum())
+    for room in (0.01, 0.2, 1.7):
+        region = Region(first_kinds(y), np.full(n, -np.inf), np.full(n, np.inf))
+        shrink_by_cost(region, y, off + room)
+        costs = np.square(np.maximum(region.U, 0.0) - y) - np.square(np.minimum(y, 0.0))
+        np.testing.assert_allclose(costs, room, rtol=1e-4)
+        assert np.all(costs >= room)
+        is_on = region.l > -np.inf
+        assert is_on.tolist() == [bool(value > 0.0 and value * value > room) for value in y]
+        low = np.square(region.l[is_on] - y[is_on])
+        np.testing.assert_allclose(low, room, rtol=1e-4)
+        assert np.all(low >= room)
 
 
 def ascent_problem(seed):

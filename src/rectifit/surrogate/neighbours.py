@@ -51,13 +51,12 @@ class Removal:
     change : F_I'(beta) - F_I(beta)
     cost : sum of the costs of the slopes that are kept
     pull : sum of r_e z_e over the samples whose slope is lost, whitened by G
-    h_balanced, h : sums of h_e over these samples, and over all of E
+    h : sum of h_e over all of E
     """
 
     change: float
     cost: float
     pull: Vector
-    h_balanced: float
     h: float
 
 
@@ -112,12 +111,11 @@ class Neighbours:
         self._change = np.where(u <= 2.0 * y, y * y - r * r, 0.0)
         self._pull = np.where(self._balances, r, 0.0)[:, None] * W
         self._pull2 = np.einsum("ij,ij->i", self._pull, self._pull)
-        self._h_balanced = np.where(self._balances, h, 0.0)
         self._h = h
 
     def nothing_removed(self) -> Removal:
         """E empty."""
-        return Removal(0.0, 0.0, np.zeros(self._pull.shape[1]), 0.0, 0.0)
+        return Removal(0.0, 0.0, np.zeros(self._pull.shape[1]), 0.0)
 
     def without(self, removal: Removal, member: int) -> Removal:
         """One more sample removed."""
@@ -125,7 +123,6 @@ class Neighbours:
             removal.change + float(self._change[member]),
             removal.cost + float(self._cost[member]),
             removal.pull + self._pull[member],
-            removal.h_balanced + float(self._h_balanced[member]),
             removal.h + float(self._h[member]),
         )
 
@@ -133,12 +130,12 @@ class Neighbours:
         """For every member from `after` on, whether E with it may lower the least known values of F and L."""
         e = slice(after, None)
         pull2 = removal.pull @ removal.pull + 2.0 * (self._pull[e] @ removal.pull) + self._pull2[e]
-        left = 1.0 - removal.h_balanced - self._h_balanced[e]
+        # Samples that keep their slope have a kink now: like the others of E they cannot balance anything.
+        left = 1.0 - removal.h - self._h[e]
         balanced = np.where(left > 0.0, np.maximum(pull2, 0.0) / np.where(left > 0.0, left, 1.0), np.inf)
         # The solved surrogate has a residual of its own from rounding, which must be balanced, too.
         g = removal.cost + self._cost[e] + np.square(np.sqrt(balanced) + np.sqrt(self._loss))
         lowest = self._value + removal.change + self._change[e] - g
-        left = 1.0 - removal.h - self._h[e]
         q = np.where(left > 0.0, g / np.where(left > 0.0, left, 1.0), np.inf)
         safe = self._objective - self._losses > least_objective / self._unit + self._slack
         reach = self._reaches[np.flatnonzero(safe).max()] if safe.any() else -1.0
