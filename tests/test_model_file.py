@@ -1,6 +1,7 @@
 import json
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ from scipy.optimize import LinearConstraint
 
 from rectifit import load_model, solve
 from rectifit.constraints import read_constraints
-from rectifit.datasets import make_relu
+from rectifit.datasets import load_drug_spending, make_relu
 from rectifit.inference import marginal_effects, prediction_interval
 from rectifit.model_file import SavedModel, read_model, write_model
 from rectifit.tables import make_table
@@ -381,3 +382,14 @@ def test_no_file(tmp_path):
         read_model(tmp_path / "m.json")
     with pytest.raises(ValueError, match="cannot be read"):
         read_model(tmp_path)
+
+
+def test_a_model_saved_by_0_1_is_read():
+    """tests/model_0_1.json was written by `rectifit fit drug_spending.csv` of that version."""
+    model = load_model(Path(__file__).parent / "model_0_1.json")
+    data = load_drug_spending()
+    fit = model.solution_
+    np.testing.assert_array_equal(model.predict(data.X), np.maximum(0.0, data.X @ fit.beta + fit.intercept))
+    loss = ((data.y - model.predict(data.X)) ** 2).sum()
+    assert fit.objective == pytest.approx(loss, rel=1e-12)
+    assert 0.0 < fit.certificate.lower_bound <= fit.objective

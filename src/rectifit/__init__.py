@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rectifit.solution import Certificate, Solution
     from rectifit.surrogate import SurrogateSolution, SurrogateSolver, solve_surrogate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Certificate",
     "CheckedProof",
