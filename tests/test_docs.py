@@ -2,11 +2,13 @@
 
 import io
 import re
+import runpy
 from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -56,6 +58,38 @@ def test_code_of_page_runs_and_prints_what_is_shown(page):
             exec(code, names)
         if block.output is not None:
             assert printed.getvalue().rstrip() == block.output.rstrip()
+
+
+def test_energy_bills_agree_with_a_search_over_balance_points(monkeypatch):
+    """The page of the gallery runs, and no balance point on a grid, with least squares, fits better."""
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    monkeypatch.setattr(plt, "show", lambda: None)
+    backend = matplotlib.get_backend()
+    plt.switch_backend("agg")
+    try:
+        page = runpy.run_path(str(ROOT / "examples" / "gallery" / "plot_2_energy_bills.py"))
+    finally:
+        plt.close("all")
+        plt.switch_backend(backend)
+    for name, rows in page["furnaces"].items():
+        temperature, gas = rows["temp"].to_numpy(), rows["ccfpday"].to_numpy()
+        root = np.sqrt(rows["billingDays"].to_numpy())
+        grid = np.linspace(40.0, 75.0, 3501)
+        sums = []
+        for balance in grid:
+            columns = np.column_stack([np.ones(gas.size), np.maximum(0.0, balance - temperature)])
+            coef = np.linalg.lstsq(columns * root[:, None], gas * root, rcond=None)[0]
+            sums.append(np.sum(np.square((columns @ coef - gas) * root)))
+        model, point = page["heating"][name], page["points"][name]
+        assert model.objective_ <= min(sums) * (1.0 + 1e-12)
+        assert model.objective_ == pytest.approx(min(sums), rel=1e-5)
+        assert point.estimate == pytest.approx(grid[np.argmin(sums)], abs=0.01)
+        assert point.low < point.estimate < point.high < point.low + 5.0
+    old, new = page["heating"].values()
+    assert old.coef_[0] < new.coef_[0] < 0.0
+    assert (page["cooling"].coef_ > 0.0).all()
 
 
 def test_blocks_are_told_apart():

@@ -84,7 +84,7 @@ class BalancePoint:
         )
         if self.fieller is not None:
             text += f", {self._write(self.fieller[0])} to {self._write(self.fieller[1])} (Fieller)"
-        return ". ".join([text, *self.notes])
+        return "; ".join([text, *self.notes])
 
     def _write(self, value: float) -> str:
         return match_error(self.std_error)(value)
