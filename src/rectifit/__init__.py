@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rectifit.estimator_cv import ReLURegressorCV
     from rectifit.estimator_tobit import TobitRegressor
     from rectifit.fitted_model import FittedModel
+    from rectifit.inference import compare_summaries
     from rectifit.model_file import load_model
     from rectifit.solution import Certificate, Solution
     from rectifit.surrogate import SurrogateSolution, SurrogateSolver, solve_surrogate
@@ -31,6 +32,7 @@ __all__ = [
     "__version__",
     "certify",
     "check_proof",
+    "compare_summaries",
     "load_model",
     "solve",
     "solve_surrogate",
@@ -53,6 +55,7 @@ LATER = {
     "TobitRegressor": "rectifit.estimator_tobit",
     "certify": "rectifit.api",
     "check_proof": "rectifit.checking",
+    "compare_summaries": "rectifit.inference",
     "load_model": "rectifit.model_file",
     "solve": "rectifit.api",
     "solve_surrogate": "rectifit.surrogate",

@@ -235,14 +235,15 @@ class Table:
 
     def to_html(self) -> str:
         """A table element with its caption, and the note below it; all texts are escaped."""
-        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.headings)
+        cells = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.headings)
+        head = [f"<thead><tr>{cells}</tr></thead>"] if any(self.headings) else []
         rows = [_html_row(*texts) for texts in self.texts()]
         cut = len(rows) - self.n_foot
         return "\n".join(
             [
                 '<table class="rectifit">',
                 *([f"<caption>{escape(self.title)}</caption>"] if self.title else []),
-                f"<thead><tr>{head}</tr></thead>",
+                *head,
                 "<tbody>",
                 *rows[:cut],
                 "</tbody>",

@@ -189,26 +189,41 @@ class TobitSummary(Estimates):
     n_low: int
     n_high: int
 
-    def __str__(self) -> str:
-        """The table as text."""
-        rows = self._rows("coef")
-        width = len(rows[0])
+    def _formula(self) -> str:
+        """The model in words."""
         model = "X coef" + " + intercept" * ("intercept" in self.names) + " + sigma e"
         if self.lower is not None:
             model = f"max({self.lower:g}, {model})"
         if self.upper is not None:
             model = f"min({self.upper:g}, {model})"
+        return model
+
+    def _lines(self) -> dict[str, str]:
+        """What is known besides the estimates, by name."""
         censored = [
             f"{count:,} at {limit:g}"
             for count, limit in ((self.n_low, self.lower), (self.n_high, self.upper))
             if limit is not None
         ]
-        facts = {
+        return {
             "Samples:": f"{self.n_samples:,}" + (f"; censored: {', '.join(censored)}" if censored else ""),
             "Sigma:": f"{write_number(self.sigma)} (std. error {write_number(self.sigma_std_error, 3)})",
             "Log-likelihood:": write_objective(self.log_likelihood),
         }
+
+    def _title(self) -> str:
+        return f"Tobit regression: {self._formula()}"
+
+    def _facts(self) -> list[str]:
+        return [*(f"{name} {fact}." for name, fact in self._lines().items()), *super()._facts()]
+
+    def __str__(self) -> str:
+        """The table as text."""
+        rows = self._rows("coef")
+        width = len(rows[0])
+        model = self._formula()
         head = f"{'Tobit regression':<{max(width - len(model), 17)}}{model}"
-        lines = [head, "=" * width, *(f"{name:<16}{fact}" for name, fact in facts.items()), "=" * width]
+        facts = (f"{name:<16}{fact}" for name, fact in self._lines().items())
+        lines = [head, "=" * width, *facts, "=" * width]
         notes = [f"Note: {note}" for note in self.notes]
         return "\n".join([*lines, rows[0], "-" * width, *rows[1:], "=" * width, *notes])

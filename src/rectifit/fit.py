@@ -12,6 +12,8 @@ from rectifit._typing import Mask, Vector
 from rectifit.active import ActiveSet
 from rectifit.constraints import Constraints
 from rectifit.data.problem import Problem
+from rectifit.display import Cell, Column, Table
+from rectifit.formatting import write_count, write_duration, write_number, write_objective, write_share
 from rectifit.tolerances import SUM_TOL, ZERO_OBJECTIVE_TOL
 
 __all__ = [
@@ -28,6 +30,8 @@ __all__ = [
 TARGET_SLACK = 1e-6
 # A larger gap says nothing where no proof was searched for.
 MAX_TELLING_GAP = 0.5
+# Coefficients that a notebook shows.
+MAX_SHOWN = 50
 
 
 class Stop(StrEnum):
@@ -154,6 +158,24 @@ class Certificate:
             return f"proved optimal up to the rounding of the data{where}"
         return f"no fit can be more than {100.0 * self.gap:.3g} % better{where}"
 
+    def facts(self) -> dict[str, str]:
+        """What is proved, and how, by name and for people."""
+        decided = self.n_active + self.n_inactive
+        return {
+            "objective": write_objective(self.objective),
+            "lower bound": write_objective(self.lower_bound),
+            "gap": write_share(self.gap),
+            "status": self.status.replace("_", " "),
+            "samples": f"{decided:,} of {decided + self.n_undecided:,} are proved active "
+            f"({self.n_active:,}) or inactive ({self.n_inactive:,}) in every better fit",
+            "search": f"{write_count(self.n_nodes, 'node')}, {write_duration(self.seconds)}",
+        }
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        rows = tuple(self.facts().items())
+        return Table("certificate", str(self), (Column(""), Column("")), rows).to_html()
+
     @classmethod
     def from_bound(
         cls,
@@ -253,6 +275,27 @@ class Fit:
     def floor_is_estimated(self) -> bool:
         """Whether the floor was fitted to the data, so that what is proved holds for this floor alone."""
         return self.certificate.floor is not None
+
+    def describe_model(self, target: str | None = None) -> str:
+        """The fitted equation in words."""
+        name = target or self.target or "y"
+        intercept = " + intercept" if self.fit_intercept else ""
+        estimated = ", the floor estimated" if self.floor_is_estimated else ""
+        return f"{name} ~ max({write_number(self.floor, 6)}, X beta{intercept}){estimated}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the coefficients, without standard errors, which need sums over the data."""
+        names = self.feature_names or tuple(f"x{j}" for j in range(self.beta.size))
+        rows = list[tuple[Cell, ...]](zip(names, self.beta.tolist(), strict=True))[:MAX_SHOWN]
+        hidden = self.beta.size - len(rows)
+        rows += [(f"and {hidden:,} more", None)] * (hidden > 0)
+        rows += [("(intercept)", self.intercept)] * self.fit_intercept
+        columns = (Column("variable"), Column("coefficient", write_number))
+        note = (
+            f"Objective {write_objective(self.objective)}; {self.certificate}. Method: {self.method}, "
+            f"{write_duration(self.seconds)}; {self.stopped}."
+        )
+        return Table("fit", self.describe_model(), columns, tuple(rows), note).to_html()
 
     def without_data(self) -> Self:
         """The same fit without the training data: coefficients, and sums that were asked for."""

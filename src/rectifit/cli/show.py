@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rectifit.cli.options import read_units
-from rectifit.formatting import write_count, write_duration, write_number, write_objective, write_share
+from rectifit.formatting import write_duration, write_number, write_objective, write_share
 from rectifit.inference import Summary
 from rectifit.inference.tables import describe_covariance
 from rectifit.solution import Certificate, Solution
@@ -60,7 +60,7 @@ def print_fit(solution: Solution, summary: Summary, target: str) -> None:
     problem = solution.problem
     assert problem is not None
     console = make_console()
-    console.print(_write_formula(solution, target), style="bold", markup=False)
+    console.print(solution.describe_model(target), style="bold", markup=False)
     p = solution.beta.size
     names = (*summary.names[:p], *(f"({name})" for name in summary.names[p:]))
     table = replace(summary, names=names).table()
@@ -87,28 +87,9 @@ def print_fit(solution: Solution, summary: Summary, target: str) -> None:
     print_facts(console, facts)
 
 
-def _write_formula(solution: Solution, target: str) -> str:
-    """The fitted equation in words."""
-    assert solution.problem is not None
-    intercept = " + intercept" if solution.problem.fit_intercept else ""
-    estimated = ", the floor estimated" if solution.floor_is_estimated else ""
-    return f"{target} ~ max({write_number(solution.floor, 6)}, X beta{intercept}){estimated}"
-
-
 def print_certificate(certificate: Certificate) -> None:
     """What is proved, and how."""
-    decided = certificate.n_active + certificate.n_inactive
-    facts = {
-        "certificate": str(certificate),
-        "objective": write_objective(certificate.objective),
-        "lower bound": write_objective(certificate.lower_bound),
-        "gap": write_share(certificate.gap),
-        "status": certificate.status.replace("_", " "),
-        "samples": f"{decided:,} of {decided + certificate.n_undecided:,} are proved active "
-        f"({certificate.n_active:,}) or inactive ({certificate.n_inactive:,}) in every better fit",
-        "search": f"{write_count(certificate.n_nodes, 'node')}, {write_duration(certificate.seconds)}",
-    }
-    print_facts(make_console(), facts)
+    print_facts(make_console(), {"certificate": str(certificate)} | certificate.facts())
 
 
 def write_report(

@@ -48,12 +48,14 @@ from rectifit.inference.effects import marginal_effects
 from rectifit.inference.intervals import PredictionInterval, prediction_interval
 from rectifit.inference.margins import PredictedMargins, predicted_margins
 from rectifit.inference.named_matrix import NamedMatrix
+from rectifit.inference.side_by_side import ComparedSummaries, compare_summaries
 from rectifit.inference.summary import summarise
 from rectifit.inference.tables import Estimates, MarginalEffects, Summary
 from rectifit.inference.wald import WaldTest
 
 __all__ = [
     "BalancePoint",
+    "ComparedSummaries",
     "Covariance",
     "Estimates",
     "MarginalEffects",
@@ -62,6 +64,7 @@ __all__ = [
     "PredictionInterval",
     "Summary",
     "WaldTest",
+    "compare_summaries",
     "estimate_covariance",
     "marginal_effects",
     "predicted_margins",

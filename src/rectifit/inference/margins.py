@@ -64,15 +64,27 @@ class PredictedMargins(Estimates):
         reach = quantile(self.level) * self.change_std_error
         return self.change - reach, self.change + reach
 
+    HEADING = "mean prediction"
+
+    def _title(self) -> str:
+        where = "averaged over the rows" if self.at == "average" else "at the means of the other columns"
+        return f"Predicted margins of {self.feature}, {where}"
+
+    def _change(self) -> str:
+        low, high = map(write_number, self.change_interval)
+        return f"Change from first to last: {write_number(self.change)}, from {low} to {high}"
+
+    def _facts(self) -> list[str]:
+        return [f"{self._change()}.", *super()._facts()]
+
     def __str__(self) -> str:
         """The table as text."""
         rows = self._rows("E[y]")
         width = len(rows[0])
-        where = "averaged over the rows" if self.at == "average" else "at the means of the other columns"
-        low, high = map(write_number, self.change_interval)
-        change = f"Change from first to last: {write_number(self.change)}, from {low} to {high}"
-        lines = [f"Predicted margins of {self.feature}, {where}", "=" * width, rows[0], "-" * width]
-        return "\n".join([*lines, *rows[1:], "=" * width, change, *(f"Note: {note}" for note in self.notes)])
+        lines = [self._title(), "=" * width, rows[0], "-" * width]
+        return "\n".join(
+            [*lines, *rows[1:], "=" * width, self._change(), *(f"Note: {note}" for note in self.notes)]
+        )
 
 
 def predicted_margins(

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from rectifit._typing import Matrix
 from rectifit.display import Column, Table
 from rectifit.formatting import write_number
+from rectifit.inference.frames import make_frame
 
 __all__ = ["NamedMatrix"]
 
@@ -70,10 +71,7 @@ class NamedMatrix:
 
     __repr__ = __str__
 
-    def to_frame(self) -> Any:
-        """The same as a data frame of pandas."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError("to_frame needs pandas: pip install pandas") from None
-        return pd.DataFrame(self.values.copy(), index=list(self.names), columns=list(self.names))
+    def to_frame(self, library: str = "pandas") -> Any:
+        """The same as a data frame, of pandas or of polars."""
+        columns = dict(zip(self.names, self.values.T.copy(), strict=True))
+        return make_frame(library, self.names, columns)

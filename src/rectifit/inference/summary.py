@@ -87,6 +87,7 @@ def summarise(
         n_active=found.n_active,
         n_positive=sides.n_positive,
         certificate=str(solution.certificate),
+        gap=solution.certificate.gap if solution.certificate.says_anything else None,
         method=solution.method,
         seconds=solution.seconds,
         cov=NamedMatrix(labels, found.matrix),

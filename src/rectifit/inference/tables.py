@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -13,8 +13,17 @@ from scipy.special import ndtr, ndtri
 from rectifit._typing import Matrix, Vector
 from rectifit.checks import check_number
 from rectifit.display import Cell, Column, Rounded, Table
-from rectifit.formatting import match_error, write_level, write_number, write_objective, write_p, write_z
+from rectifit.formatting import (
+    match_error,
+    write_count,
+    write_level,
+    write_number,
+    write_objective,
+    write_p,
+    write_z,
+)
 from rectifit.inference.balance import BalancePoint, find_balance_point
+from rectifit.inference.frames import make_frame
 from rectifit.inference.named_matrix import NamedMatrix
 from rectifit.inference.wald import WaldTest, wald_test
 
@@ -23,6 +32,9 @@ __all__ = ["Estimates", "MarginalEffects", "Summary", "describe_covariance", "qu
 # Characters of a name and of a number in the table of a summary; more where they need more.
 MIN_NAME = 9
 MIN_WIDTH = 12
+
+# Columns of a data frame.
+NUMBERS = ("coefficient", "std_error", "z", "p_value", "low", "high")
 
 MEANINGS = {
     "nonrobust": "for noise of equal variance",
@@ -76,6 +88,8 @@ class Estimates:
 
     # Follows the names of coefficients at a bound.
     REMARK: ClassVar[str] = ", at its bound {}"
+    # What an estimate is called in a table for display.
+    HEADING: ClassVar[str] = "coefficient"
 
     @cached_property
     def z(self) -> Vector:
@@ -98,7 +112,7 @@ class Estimates:
         """The estimates for display, each with the digits that its standard error allows."""
         columns = (
             Column("variable"),
-            Column("coefficient"),
+            Column(self.HEADING),
             Column("std. error"),
             Column("z", write_z),
             Column("p-value", write_p),
@@ -128,8 +142,49 @@ class Estimates:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with None for NaN."""
-        names = [field.name for field in fields(self) if field.repr] + ["z", "p_value", "low", "high"]
+        names = dict.fromkeys([*(field.name for field in fields(self) if field.repr), *NUMBERS])
         return {name: _plain(getattr(self, name)) for name in names}
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """The numbers in full as a data frame, one line per estimate.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}
+            In pandas the names are the index, in polars the first column.
+
+        Examples
+        --------
+        >>> from rectifit import solve
+        >>> summary = solve([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 1.0, 3.0]).summary()
+        >>> summary.to_frame("polars").columns
+        ['name', 'coefficient', 'std_error', 'z', 'p_value', 'low', 'high']
+        """
+        return make_frame(library, self.names, {name: getattr(self, name) for name in NUMBERS})
+
+    def to_latex(self) -> str:
+        """The table for LaTeX, with rules of booktabs."""
+        return self._page().to_latex()
+
+    def to_html(self) -> str:
+        """The table as an element of a page; all texts are escaped."""
+        return self._page().to_html()
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.to_html()
+
+    def _title(self) -> str:
+        """What stands above the table where it is published."""
+        return "Estimates"
+
+    def _facts(self) -> list[str]:
+        """Sentences below the table where it is published, besides the notes."""
+        return [f"Standard errors: {describe_covariance(self.covariance)}."]
+
+    def _page(self) -> Table:
+        notes = [f"{note[:1].upper()}{note[1:]}." for note in self.notes]
+        return replace(self.table(), title=self._title(), note=" ".join([*self._facts(), *notes]))
 
     def _rows(self, heading: str) -> list[str]:
         """The lines of the table, all of one width."""
@@ -161,6 +216,7 @@ class Summary(Estimates):
     n_positive : those whose outcome is above the floor
     constraints : what was known about the coefficients, in words
     certificate : how good the fit is, one sentence
+    gap : share by which another fit could be better at most; None where no proof was searched for
     method, seconds : of the fit
     cov : covariance of the estimates, by their names; NaN where the data do not determine them, and 0 where
         constraints hold them
@@ -183,6 +239,7 @@ class Summary(Estimates):
     n_positive: int
     constraints: tuple[str, ...]
     certificate: str
+    gap: float | None
     method: str
     seconds: float
     cov: NamedMatrix
@@ -251,6 +308,25 @@ class Summary(Estimates):
         level = self.level if level is None else check_number(level, "level", above=0.0, below=1.0)
         return find_balance_point(self, feature, at, level, quantile(level))
 
+    def _title(self) -> str:
+        return f"ReLU regression: {self._formula()}"
+
+    def _formula(self) -> str:
+        """The fitted equation in words."""
+        base = "floor" if self.floor_is_estimated else f"{self.floor:g}"
+        ends = " + intercept" if "intercept" in self.names else ""
+        return f"y ~ max({base}, X coef{ends})"
+
+    def _facts(self) -> list[str]:
+        rows = f"{write_count(self.n_samples, 'sample')}, {self.n_active:,} of them active"
+        return [
+            f"{rows}; R squared {write_number(self.r_squared)}; sigma {write_number(self.sigma)} "
+            f"({write_number(self.df, 6)} degrees of freedom).",
+            *super()._facts(),
+            *[f"Constraints: {', '.join(self.constraints)}."] * bool(self.constraints),
+            f"Certificate: {self.certificate}.",
+        ]
+
     def __str__(self) -> str:
         """The table as text."""
         rows = self._rows("coef")
@@ -267,9 +343,7 @@ class Summary(Estimates):
             _fact("Sigma, active:", sigma, "Sigma, floor:", write_number(self.sigma_floor), width),
             _fact("Floor:", floor, "Seconds:", write_number(self.seconds, 3), width),
         ]
-        base = "floor" if self.floor_is_estimated else f"{self.floor:g}"
-        ends = " + intercept" if "intercept" in self.names else ""
-        head = _ends("ReLU regression", f"y ~ max({base}, X coef{ends})", width)
+        head = _ends("ReLU regression", self._formula(), width)
         lines = [head, "=" * width, *facts, "=" * width, rows[0], "-" * width, *rows[1:], "=" * width]
         known = [f"Constraints: {', '.join(self.constraints)}"] * bool(self.constraints)
         return "\n".join([*lines, *known, f"Certificate: {self.certificate}", *_notes(self.notes)])
@@ -291,14 +365,17 @@ class MarginalEffects(Estimates):
     share_active: float
 
     REMARK = ", coefficient at its bound"
+    HEADING = "effect"
+
+    def _title(self) -> str:
+        return "Average marginal effects" if self.at == "average" else "Marginal effects at the means"
 
     def __str__(self) -> str:
         """The table as text."""
         rows = self._rows("dE[y]/dx")
         width = len(rows[0])
-        title = "Average marginal effects" if self.at == "average" else "Marginal effects at the means"
         active = f"{100.0 * self.share_active:.1f} % active"
-        lines = [_ends(title, active, width), "=" * width, rows[0], "-" * width]
+        lines = [_ends(self._title(), active, width), "=" * width, rows[0], "-" * width]
         return "\n".join([*lines, *rows[1:], "=" * width, *_notes(self.notes)])
 
 
