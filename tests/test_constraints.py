@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import statsmodels.api as sm
+from constrained import random_constraints
 from scipy import sparse
 from scipy.optimize import LinearConstraint
 from sklearn.base import clone
@@ -254,6 +255,39 @@ def test_a_start_outside_is_moved_for_a_fit_and_refused_for_a_proof():
         ValueError, match=r"solution_or_beta does not satisfy .* 'x0' is 9, above its bound 0\.5"
     ):
         certify(X, y, outside, bounds=ARRAY)
+
+
+@pytest.mark.parametrize("kind", ["linear", "ties", "redundant"])
+def test_projections_end_where_everything_holds_whatever_the_units(kind):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        unit = 10.0 ** rng.integers(-4, 5, size=4)
+        linear = random_constraints(kind, 4, rng)["constraints"]
+        low = np.where(rng.random(4) < 0.5, -1e3, -INF) * unit
+        known = read_constraints(
+            4,
+            bounds=np.column_stack([low, np.full(4, INF)]),
+            constraints=LinearConstraint(linear.A / unit, linear.lb, linear.ub),
+        )
+        point = 10.0 * unit * rng.normal(size=4)
+        assert known.violation(known.nearest(point)) is None
+        assert known.violation(known.nearest(point, unit)) is None
+
+
+@pytest.mark.parametrize("method", ["gd", "sgd"])
+def test_gradient_methods_satisfy_constraints_in_mixed_units(method):
+    rng = np.random.default_rng(2)
+    far, unit = rng.normal(size=(30, 3)), np.array([1e2, 1e3, 1e-3])
+    bounds = np.column_stack([-1.0 / unit, np.full(3, INF)])
+    fit = solve(
+        far * unit,
+        np.maximum(far.sum(axis=1), 0.0),
+        method,
+        bounds=bounds * [[1.0], [1.0], [1e3]],
+        constraints=LinearConstraint(unit * [[-1.0, -2.0, 0.1], [-1.0, 3.0, 0.1]], 0.5, INF),
+        random_state=0,
+    )
+    fit.verify()
 
 
 def test_a_certificate_says_that_it_is_about_constraints():

@@ -22,6 +22,8 @@ from rectifit.tolerances import CONSTRAINT_TOL, INDEPENDENT_TOL
 __all__ = ["Constraints", "HalfSpaces", "independent_rows", "read_constraints", "without_names"]
 
 SIGNS = (-1.0, 0.0, 1.0)
+# Projections; each leaves a share of the way that the one before it has gone, which is rounding.
+MAX_PROJECTIONS = 5
 # Characters of a wrong argument that an error shows.
 MAX_SHOWN = 60
 
@@ -103,15 +105,29 @@ class Constraints:
         clipped = self.clipped(beta)
         if not self.is_linear or self.allows(clipped):
             return clipped
-        C, d, n_ties, _, _ = self.half_spaces
         unit = np.ones(beta.size) if unit is None else unit
+        for _ in range(MAX_PROJECTIONS):
+            step = self._step_inside(beta, unit)
+            if step is None:
+                break
+            beta = self.clipped(beta + step)
+            if self.allows(beta):
+                return beta
+        return self._anchor
+
+    def _step_inside(self, beta: Vector, unit: Vector) -> Vector | None:
+        """The shortest step to where everything holds up to a share of the step, lengths in units."""
+        C, d, n_ties, _, _ = self.half_spaces
         G, h = -C * unit, C @ beta - d
         G, h = np.vstack([G, -G[len(G) - n_ties :]]), np.append(h, -h[len(h) - n_ties :])
         length = np.linalg.norm(G, axis=1)
         length[length == 0.0] = 1.0
-        size = float(np.abs(h / length).max()) or 1.0
-        step = least_distance(G / length[:, None], h / length / size)
-        return self.clipped(self._anchor if step is None else beta + step * size * unit)
+        h = h / length
+        size = float(h.max())
+        if not size > 0.0:
+            return None
+        step = least_distance(G / length[:, None], h / size)
+        return None if step is None else step * size * unit
 
     def holds(self, betas: Matrix) -> bool:
         """Whether all lines satisfy everything exactly."""
