@@ -42,6 +42,7 @@ SOURCES = (
     "bounds.py",
     "certificate/ascent_kernel.py",
     "certificate/cell_kernel.py",
+    "certificate/flats.py",
     "certificate/kernel.py",
     "certificate/records.py",
     "certificate/scale_kernel.py",

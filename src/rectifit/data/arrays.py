@@ -11,7 +11,7 @@ import numpy as np
 from rectifit._typing import Matrix
 from rectifit.checks import check_array, check_length
 from rectifit.data.base import Data
-from rectifit.data.blocks import Block, S, blas_threads, run_blocks
+from rectifit.data.blocks import Block, S, run_blocks
 
 __all__ = ["ArrayData"]
 
@@ -75,7 +75,7 @@ class ArrayData(Data):
             w = None if self.sample_weight is None else _read_rows(self.sample_weight, rows)
             return task(Block(X, _read_rows(self.y, rows), w, rows.start, kept))
 
-        return run_blocks(work, -(-self.n_samples // size), self.n_threads or blas_threads())
+        return run_blocks(work, -(-self.n_samples // size), self.n_threads)
 
     @property
     def _block_numbers(self) -> int:

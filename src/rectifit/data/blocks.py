@@ -316,13 +316,15 @@ def blas_threads() -> int:
     )
 
 
-def run_blocks(work: Callable[[int, dict[str, Any]], S], n_blocks: int, n_threads: int) -> S:
+def run_blocks(work: Callable[[int, dict[str, Any]], S], n_blocks: int, n_threads: int | None) -> S:
     """Merge work(0, kept), work(1, kept), ... in this order on some threads, with one BLAS thread each.
 
     So sums do not depend on the threads, to the last digit. A thread works with memory `kept` that no other
-    one uses meanwhile, and only a few summaries wait for those before them.
+    one uses meanwhile, and only a few summaries wait for those before them. None is as many threads as matrix
+    products may use now.
     """
-    n_threads = max(1, min(n_threads, n_blocks))
+    # One block needs one thread; to ask for more takes milliseconds.
+    n_threads = 1 if n_blocks <= 1 else max(1, min(n_threads or blas_threads(), n_blocks))
     free: list[dict[str, Any]] = [{} for _ in range(n_threads)]
 
     def work_on(index: int) -> S:

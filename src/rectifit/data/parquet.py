@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rectifit.data.base import Data
-from rectifit.data.blocks import Block, S, blas_threads, merge_all, run_blocks
+from rectifit.data.blocks import Block, S, merge_all, run_blocks
 
 __all__ = ["ParquetData", "open_parquet"]
 
@@ -104,7 +104,7 @@ class ParquetData(Data):
                 batches = file.iter_batches(size, row_groups=[group], columns=names, use_threads=False)
                 return merge_all(map(task, self._blocks(batches, start, design, kept)))
 
-        return run_blocks(work, len(self._groups), self.n_threads or blas_threads())
+        return run_blocks(work, len(self._groups), self.n_threads)
 
     def _blocks(
         self, batches: Iterable[Any], start: int, design: bool, kept: dict[str, Any]

@@ -187,9 +187,10 @@ class Search:
 
         Where constraints do not allow zero coefficients, it has found the nearest that they do allow.
         """
-        rounding = self._rounding()
-        if self.n_surrogates > 0 and self.best is not None:
-            self.best = self.engine.shorten(self.best) or self.best
+        rounding = 0.0
+        if self.n_surrogates > 0 and self.best is not None and (shorter := self.engine.shorten(self.best)):
+            # Bounds were proved beside the coefficients as they were found.
+            rounding, self.best = self._rounding(), shorter
         if self.best is None:
             zero = self.problem.allowed(np.zeros(self.problem.n_features))
             self.best = Point(zero, 0.0, self.problem.null_objective)
