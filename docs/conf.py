@@ -83,7 +83,8 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    # Code and what it prints need the width that a table of contents would take.
+    "secondary_sidebar_items": {"**": ["page-toc"], "gallery/*": [], "api/generated/*": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

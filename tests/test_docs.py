@@ -3,6 +3,7 @@
 import io
 import re
 import runpy
+import shlex
 from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
@@ -10,13 +11,19 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+from rectifit.cli.program import program
 
 ROOT = Path(__file__).parents[1]
-# A block of Python, and what is shown as its output, if anything.
+# A block of Python, and what is shown as its output, if anything. GitHub, which shows the README, has no classes.
 BLOCK = re.compile(
-    r"^```python\n(?P<code>.*?)^```\n(?:\n```\{code-block\} text\n:class: output\n(?P<output>.*?)^```\n)?",
+    r"^```python\n(?P<code>.*?)^```\n"
+    r"(?:\n```(?:text|\{code-block\} text\n:class: output)\n(?P<output>.*?)^```\n)?",
     re.MULTILINE | re.DOTALL,
 )
+# What a summary says about time is the machine's.
+SECONDS = re.compile(r"(?<=Seconds:) +\S+$", re.MULTILINE)
 PUBLIC_MODULES = (
     "rectifit",
     "rectifit.datasets",
@@ -57,7 +64,8 @@ def test_code_of_page_runs_and_prints_what_is_shown(page):
         with redirect_stdout(printed):
             exec(code, names)
         if block.output is not None:
-            assert printed.getvalue().rstrip() == block.output.rstrip()
+            shown, found = (SECONDS.sub("", text).rstrip() for text in (block.output, printed.getvalue()))
+            assert found == shown
 
 
 def test_energy_bills_agree_with_a_search_over_balance_points(monkeypatch):
@@ -95,7 +103,48 @@ def test_energy_bills_agree_with_a_search_over_balance_points(monkeypatch):
 def test_blocks_are_told_apart():
     shown = "```{code-block} text\n:class: output\n1\n```\n"
     text = f"a\n\n```python\nprint(1)\n```\n\n{shown}\n```python\nx = 2\n```\n"
-    assert read_blocks(text) == [Block("print(1)\n", 3, "1\n"), Block("x = 2\n", 12, None)]
+    blocks = [Block("print(1)\n", 3, "1\n"), Block("x = 2\n", 12, None)]
+    assert read_blocks(text) == blocks
+    plain = text.replace("{code-block} text\n:class: output", "text")
+    assert read_blocks(plain) == [blocks[0], blocks[1]._replace(line=11)]
+
+
+def test_picture_is_that_of_its_script(tmp_path, monkeypatch):
+    """The README shows what docs/draw_picture.py draws, up to small differences of fonts and versions."""
+    import matplotlib.image
+
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    module = import_module("draw_picture")
+    kept = matplotlib.image.imread(module.PICTURE)
+    with module.style():
+        module.draw().savefig(tmp_path / "again.png", dpi=120)
+    again = matplotlib.image.imread(tmp_path / "again.png")
+    assert kept.shape == again.shape
+    assert np.abs(kept - again).mean() < 0.02
+    for page in ("README.md", "docs/index.md"):
+        assert module.PICTURE.name in (ROOT / page).read_text(encoding="utf-8")
+
+
+def test_command_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    commands = re.findall(
+        r"^    rectifit (.*)$", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(commands) == 1
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(60, 2)), np.maximum(rng.normal(size=60), 0.0)])
+    np.savetxt("rain.csv", rows, delimiter=",", header="wind,pressure,mm", comments="")
+    done = CliRunner().invoke(program, shlex.split(commands[0]))
+    assert done.exit_code == 0, done.stderr
+    assert "mm ~ max(0" in done.output
+    assert Path("rain.html").stat().st_size > 10_000
+
+
+def test_links_of_the_readme_lead_to_files():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https:)([^)#]+)", text)
+    assert len(links) > 8
+    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def test_api_page_has_every_public_name():

@@ -106,7 +106,8 @@ print(cooling.certify(days[columns], days["Demand"], target_gap=0.01))
 # conditioners.
 
 for yesterday in (20, 25, 35):
-    print(summary.balance_point("Temperature", at={"yesterday": yesterday}))
+    point = summary.balance_point("Temperature", at={"yesterday": yesterday})
+    print(f"after {yesterday} °C: {point.estimate:.1f} °C, from {point.low:.1f} to {point.high:.1f}")
 
 # %%
 # The figure has the bills with the two fits and their balance points on the left, and the days on the right.
