@@ -83,8 +83,14 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    # Code and what it prints need the width that a table of contents would take.
-    "secondary_sidebar_items": {"**": ["page-toc"], "gallery/*": [], "api/generated/*": []},
+    # Not in the gallery and the reference, whose code needs the width.
+    "secondary_sidebar_items": {
+        page: ["page-toc"]
+        for page in (
+            *("index", "contributing", "migration", "changelog"),
+            *("guide/*", "theory/*", "benchmarks/*", "instances/*", "reproduction/*"),
+        )
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
 }

@@ -27,6 +27,7 @@ def draw() -> Any:
     left.set(
         ylim=(-3.0, MAX_SPENDING), title=f"3,307 adults; {100.0 * (y == 0.0).mean():.0f} % spent nothing"
     )
+    left.legend(loc="upper left", frameon=True, framealpha=0.9, edgecolor="none")
     options = {"names": names, "target": "drug spending", "covariance": "HC1"}
     plot.effects(model, "coinsurance", ax=right, **options)
     right.set(

@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from rectifit.cli.program import program
 
 ROOT = Path(__file__).parents[1]
-# A block of Python, and what is shown as its output, if anything. GitHub, which shows the README, has no classes.
+# A block of Python, and what is shown as its output, if anything; there are no classes in the README.
 BLOCK = re.compile(
     r"^```python\n(?P<code>.*?)^```\n"
-    r"(?:\n```(?:text|\{code-block\} text\n:class: output)\n(?P<output>.*?)^```\n)?",
+    r"(?:\n```(?:text|\{code-block\} text\n:class: output(?: wrapped)?)\n(?P<output>.*?)^```\n)?",
     re.MULTILINE | re.DOTALL,
 )
 # What a summary says about time is the machine's.
@@ -98,6 +98,18 @@ def test_energy_bills_agree_with_a_search_over_balance_points(monkeypatch):
     old, new = page["heating"].values()
     assert old.coef_[0] < new.coef_[0] < 0.0
     assert (page["cooling"].coef_ > 0.0).all()
+
+
+@pytest.mark.parametrize("page", find_pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_fits_the_page(page):
+    """A screen of 1280 pixels shows 96 characters beside both sidebars; what is longer would be cut."""
+    fences = re.findall(r"^```(.*?)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = [
+        block
+        for kind, block in fences
+        if (kind[:1] != "{" or "code-block" in kind) and ":class: output wrapped" not in block
+    ]
+    assert [line for block in blocks for line in block.splitlines() if len(line) > 96] == []
 
 
 def test_blocks_are_told_apart():
