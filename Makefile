@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench reproduce docs lint format dist clean
+.PHONY: help demo test test-lowest bench reproduce docs lint format dist clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -29,6 +29,16 @@ demo: $(VENV)/.installed-cli  ## fit and certify real data; writes build/demo.ht
 
 test: $(VENV)/.installed-test  ## run the tests
 	$(BIN)/python -m pytest
+
+# An environment of its own: the lowest versions that pyproject.toml allows.
+$(VENV)-lowest/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.5"
+	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest --resolution lowest-direct --editable ".[test]"
+	@touch $@
+
+test-lowest: $(VENV)-lowest/.installed  ## run the tests with the lowest versions of all requirements
+	$(VENV)-lowest/bin/python -m pytest
 
 bench: $(VENV)/.installed-bench  ## compare speed with other solvers, side by side
 	$(BIN)/python benchmarks/run.py $(BENCH)
@@ -61,5 +71,5 @@ dist: $(VENV)/.installed-dist  ## build the archives of a release into dist, and
 	$(BIN)/twine check --strict dist/*
 
 clean:  ## remove the environment, caches and what was built
-	rm -rf $(VENV) build docs/gallery docs/api/generated docs/instances/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(VENV)-lowest build docs/gallery docs/api/generated docs/instances/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
