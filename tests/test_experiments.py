@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from browser import LOOK, is_sorted, probe
 
@@ -15,6 +16,9 @@ from rectifit.display import Column, Table
 from rectifit.experiments import figures, runner
 from rectifit.experiments.figures import (
     COLOURS,
+    MIN_EXCESS,
+    draw_excess,
+    draw_excess_in_time,
     draw_figures,
     draw_measures,
     draw_optimality,
@@ -259,6 +263,49 @@ def test_figures(run, tmp_path):
     assert len(draw_times(statistics).axes) == len(draw_optimality(statistics).axes) == 1
 
 
+def test_excess_is_that_of_the_rows(run):
+    """Recomputed from the rows; every mean and both quartiles are drawn where they belong."""
+    statistics = summarise(run[1])
+    proofs = {row.task.instance_key: row for row in run[1] if row.task.method == PROOF and row.is_proved}
+    assert {setting.noise for setting in statistics.excesses} == set(NOISES) - {0.0}
+    for setting, excess in statistics.excesses.items():
+        assert set(excess) == {*PAPER_METHODS, OURS}
+        for method, spread in excess.items():
+            own = [
+                row.objective / proofs[row.task.instance_key].objective - 1.0
+                for row in run[1]
+                if (row.task.setting, row.task.method) == (setting, method)
+            ]
+            assert len(own) == 2
+            assert spread.mean == pytest.approx(sum(own) / 2, abs=1e-12)
+            # A proof leaves a gap of 1e-4, below which nobody can be.
+            assert min(own) >= -1e-4
+    figure = draw_excess(statistics)
+    assert len(figure.axes) == len(SPARSITIES)
+    for axes, sparsity in zip(figure.axes, SPARSITIES, strict=True):
+        shown = [one for one in statistics.excesses if one.sparsity == sparsity]
+        lines = {line.get_label(): line for line in axes.lines}
+        for method in (*PAPER_METHODS, OURS):
+            means = [statistics.excesses[one][method].mean for one in shown]
+            drawn = lines[LABELS[method]]
+            assert list(drawn.get_xdata()) == [0, 1, 2, 3]
+            np.testing.assert_allclose(drawn.get_ydata(), np.maximum(means, MIN_EXCESS))
+    (axes,) = draw_excess_in_time(statistics).axes
+    small = {line.get_color(): line for line in axes.lines if line.get_label().startswith("_")}
+    assert set(small) == set(COLOURS.values())
+    for method in LABELS:
+        times = [statistics.spreads[one][method, "seconds"].median for one in statistics.excesses]
+        np.testing.assert_allclose(small[COLOURS[method]].get_xdata(), times)
+    assert set(small[COLOURS[PROOF]].get_ydata()) == {MIN_EXCESS}
+
+
+def test_without_proofs_nothing_is_said_of_excess(run):
+    statistics = summarise(row for row in run[1] if row.task.method != PROOF)
+    drawn = draw_figures(statistics)
+    assert "excess" not in drawn
+    assert "excess" not in [section.anchor for section in make_page(statistics, drawn, []).sections]
+
+
 @pytest.mark.parametrize("width", [400, 1600])
 def test_the_report_in_a_browser(run, tmp_path, width):
     folder, rows = run
@@ -268,7 +315,7 @@ def test_the_report_in_a_browser(run, tmp_path, width):
     page.write(path)
     seen, errors = probe(path, LOOK, tmp_path, width)
     assert errors == ""
-    assert seen["images"] == 3
+    assert seen["images"] == 5
     assert seen["broken"] == seen["external"] == 0
     assert seen["overflow"] <= 0
     assert len(seen["sorted"]) == 6 + 5 + 1
@@ -297,9 +344,9 @@ def test_the_command(run, tmp_path, monkeypatch):
     folder, _ = run
     drawn, make_panels = [], figures._make_panels
 
-    def counted(*arguments):
+    def counted(*arguments, **options):
         drawn.append(arguments)
-        return make_panels(*arguments)
+        return make_panels(*arguments, **options)
 
     monkeypatch.setattr(figures, "_make_panels", counted)
     written = reproduce(folder, n_instances=2, sizes=(10,), verbose=0)
@@ -307,6 +354,8 @@ def test_the_command(run, tmp_path, monkeypatch):
     names = {path.name for path in (folder / "tables").iterdir()}
     assert {f"claims{suffix}" for suffix in (".txt", ".csv", ".tex")} <= names
     assert {path.name for path in (folder / "figures").glob("*.png")} == {
+        "excess.png",
+        "excess-in-time.png",
         "measures-p10.png",
         "optimality.png",
         "times.png",
@@ -316,10 +365,10 @@ def test_the_command(run, tmp_path, monkeypatch):
         assert heading in text
     seen, errors = probe(folder / "report.html", LOOK, tmp_path)
     assert errors == ""
-    assert seen["images"] == 4
+    assert seen["images"] == 6
     assert seen["broken"] == 0
-    # Three figures for the files and the page, and the erratum for the page.
-    assert len(drawn) == 4
+    # Five figures for the files and the page, and the erratum for the page.
+    assert len(drawn) == 6
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -1,4 +1,4 @@
-"""The figures of a run: error measures, running time and solved instances against noise; and the erratum."""
+"""The figures of a run: error measures, excess, running time and solved instances; and the erratum."""
 
 from __future__ import annotations
 
@@ -9,17 +9,33 @@ from typing import Any
 
 import numpy as np
 
+from rectifit._typing import Vector
 from rectifit.experiments.asymptotics import DELTA, Erratum
-from rectifit.experiments.grid import COMPARED_METHODS, LABELS, Size
+from rectifit.experiments.grid import COMPARED_METHODS, LABELS, PROOF, Size
 from rectifit.experiments.statistics import Statistics
-from rectifit.experiments.summaries import Spread
-from rectifit.plotting import AMBER, BLUE, GREEN, GREY, PURPLE, SKY, VERMILION, style
+from rectifit.experiments.summaries import SOLVED_TOL, Spread
+from rectifit.plotting import (
+    AMBER,
+    BLUE,
+    GREEN,
+    GREY,
+    LINE,
+    PAPER,
+    PURPLE,
+    SKY,
+    VERMILION,
+    make_figure,
+    style,
+)
 from rectifit.writing import write_file
 
 __all__ = [
     "COLOURS",
     "MIN_ERROR",
+    "MIN_EXCESS",
     "draw_erratum",
+    "draw_excess",
+    "draw_excess_in_time",
     "draw_figures",
     "draw_measures",
     "draw_optimality",
@@ -38,6 +54,7 @@ MEASURES = {
 }
 # Smaller values are drawn here on a logarithmic axis.
 MIN_ERROR = 1e-3
+MIN_EXCESS = 1e-6
 MIN_SECONDS = 1e-5
 # The width of a bar and the distance of neighbouring bars, where noise levels have distance 1.
 BAR_WIDTH = 0.12
@@ -56,6 +73,12 @@ def draw_figures(statistics: Statistics) -> dict[str, Any]:
         **{f"measures-p{size.p}": draw_measures(statistics, size) for size in statistics.sizes},
         "times": draw_times(statistics),
         "optimality": draw_optimality(statistics),
+        # Without a proved optimum above 0 there is nothing to compare with.
+        **(
+            {"excess": draw_excess(statistics), "excess-in-time": draw_excess_in_time(statistics)}
+            if statistics.excesses
+            else {}
+        ),
     }
 
 
@@ -119,6 +142,57 @@ def draw_optimality(statistics: Statistics) -> Any:
     return figure
 
 
+def draw_excess(statistics: Statistics) -> Any:
+    """Draw the excess over the proved optimum against noise, with a panel for every size and sparsity.
+
+    Lines are means over the instances, bands reach from the first to the third quartile.
+    """
+    sizes = sorted({setting.size for setting in statistics.excesses})
+    sparsities = sorted({setting.sparsity for setting in statistics.excesses})
+    noises = sorted({setting.noise for setting in statistics.excesses})
+    with style():
+        figure, panels = _make_panels(len(sizes), len(sparsities), 2.1, 2.3, sharex=True, sharey=True)
+        for row, size in zip(panels, sizes, strict=True):
+            for axes, sparsity in zip(row, sparsities, strict=True):
+                shown = [one for one in statistics.excesses if (one.size, one.sparsity) == (size, sparsity)]
+                for method in COMPARED_METHODS:
+                    line = {noises.index(one.noise): statistics.excesses[one][method] for one in shown}
+                    _draw_line(axes, method, line, MIN_EXCESS)
+                _mark_solved(axes)
+            row[0].set_ylabel(f"{size}\nexcess over the optimum")
+        for axes, sparsity in zip(panels[0], sparsities, strict=True):
+            axes.set_title(f"sparsity {sparsity:g}")
+        for axes in panels[-1]:
+            _mark_noises(axes, noises)
+            axes.set_xlabel("noise")
+        _add_legend(figure, "Excess over the proved optimum: mean, band from first to third quartile")
+    return figure
+
+
+def draw_excess_in_time(statistics: Statistics) -> Any:
+    """Draw what time buys: the mean excess of every method against its time, one panel per size.
+
+    A small marker is one setting with noise, of which the time is the median; the large one is the median of
+    all these. Proofs have no excess.
+    """
+    sizes = sorted({setting.size for setting in statistics.excesses})
+    with style():
+        figure, (panels,) = _make_panels(1, len(sizes), 3.4, 3.4, sharex=True, sharey=True)
+        for axes, size in zip(panels, sizes, strict=True):
+            settings = [setting for setting in statistics.excesses if setting.size == size]
+            for method in LABELS:
+                seconds = [statistics.spreads[one][method, "seconds"].median for one in settings]
+                excess = [
+                    0.0 if method == PROOF else statistics.excesses[one][method].mean for one in settings
+                ]
+                _draw_cloud(axes, method, np.maximum(seconds, MIN_SECONDS), np.maximum(excess, MIN_EXCESS))
+            axes.set(xscale="log", title=str(size), xlabel="seconds")
+            _mark_solved(axes)
+        panels[0].set_ylabel("excess over the optimum")
+        _add_legend(figure, "Time against excess: a small marker for every setting, a large one for all")
+    return figure
+
+
 def draw_erratum(erratum: Erratum) -> Any:
     """Draw the surrogate with both bounds, against the threshold and against the noise."""
     with style():
@@ -147,12 +221,11 @@ def save_figure(figure: Any, folder: Path, name: str, formats: Iterable[str] = t
     return paths
 
 
-def _make_panels(n_rows: int, n_columns: int, width: float, height: float) -> tuple[Any, Any]:
-    """A figure with a grid of axes; the figure belongs to no window and need not be closed."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width * n_columns, height * n_rows + 0.8), layout="constrained")
-    return figure, figure.subplots(n_rows, n_columns, squeeze=False)
+def _make_panels(
+    n_rows: int, n_columns: int, width: float, height: float, **options: bool
+) -> tuple[Any, Any]:
+    """A figure with a grid of axes, each of this size, and room for a title and a legend."""
+    return make_figure(n_rows, n_columns, (width * n_columns, height * n_rows + 0.8), **options)
 
 
 def _draw_line(axes: Any, method: str, spreads: Mapping[int, Spread], least: float) -> None:
@@ -164,6 +237,22 @@ def _draw_line(axes: Any, method: str, spreads: Mapping[int, Spread], least: flo
     look = {"marker": MARKERS[method], "markersize": 4, "linewidth": 1.3, "label": LABELS[method]}
     axes.fill_between(places, low, high, color=colour, alpha=0.18, linewidth=0)
     axes.plot(places, means, color=colour, **look)
+
+
+def _draw_cloud(axes: Any, method: str, places: Vector, heights: Vector) -> None:
+    """Draw small markers, and a large one at their medians."""
+    look = {"color": COLOURS[method], "marker": MARKERS[method], "linestyle": ""}
+    axes.plot(places, heights, **look, markersize=3, alpha=0.5)
+    edge = {"markersize": 9, "markeredgecolor": PAPER, "label": LABELS[method]}
+    axes.plot(np.median(places), np.median(heights), **look, **edge)
+
+
+def _mark_solved(axes: Any) -> None:
+    """Shade the excesses that are within the gap of the proofs, on an axis that ends below them."""
+    axes.axhspan(MIN_EXCESS / 2.0, SOLVED_TOL, color=LINE, alpha=0.5, linewidth=0, zorder=0)
+    axes.set_yscale("log")
+    axes.set_ylim(bottom=MIN_EXCESS / 2.0)
+    axes.yaxis.set_major_formatter(lambda share, _: f"{100.0 * share:,.6g} %")
 
 
 def _mark_noises(axes: Any, noises: Sequence[float]) -> None:

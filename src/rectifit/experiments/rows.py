@@ -13,8 +13,8 @@ __all__ = ["FitRow"]
 class FitRow:
     """The result of one task: the measures of the paper, the lower bound, and the time.
 
-    `machine` is the position of the machine in machine.json. The columns of the file are these fields, with
-    those of the task and of its setting in place of `task`.
+    `seconds` is processor time of one thread. `machine` is the position of the machine in machine.json. The
+    columns of the file are these fields, with those of the task and of its setting in place of `task`.
     """
 
     task: Task

@@ -12,8 +12,10 @@ from rectifit.experiments.rows import FitRow
 from rectifit.experiments.summaries import (
     LevelStatistics,
     SettingSpreads,
+    Spread,
     group_rows,
     solved_shares,
+    summarise_excess,
     summarise_level,
     summarise_setting,
 )
@@ -30,6 +32,8 @@ class Statistics:
     n_fits, n_instances : rows, and different instances
     n_proofs, n_proved : attempted proofs, and proved optima
     spreads : every measure of every method in each setting of the figures
+    excesses : for each setting of the figures and each method, the relative excess over the proved optimum;
+        without the settings that have no proved optimum above 0
     levels : optimality and running time at each size and noise level of the figures
     solved_with_noise, solved_without_noise : for each method, the share of the proved instances that it
         solves
@@ -43,6 +47,7 @@ class Statistics:
     n_proofs: int
     n_proved: int
     spreads: dict[Setting, SettingSpreads]
+    excesses: dict[Setting, dict[str, Spread]]
     levels: list[LevelStatistics]
     solved_with_noise: dict[str, float]
     solved_without_noise: dict[str, float]
@@ -69,6 +74,7 @@ def summarise(rows: Iterable[FitRow]) -> Statistics:
     tabled = [row for row in rows if row.task.setting.is_tabled]
     by_setting = group_rows(drawn, lambda row: row.task.setting)
     by_level = group_rows(drawn, lambda row: (row.task.setting.size, row.task.setting.noise))
+    excesses = {setting: summarise_excess(group) for setting, group in by_setting.items()}
     spreads = {setting: summarise_setting(group) for setting, group in by_setting.items()}
     return Statistics(
         n_fits=len(rows),
@@ -76,6 +82,7 @@ def summarise(rows: Iterable[FitRow]) -> Statistics:
         n_proofs=len(proofs),
         n_proved=sum(row.is_proved for row in proofs),
         spreads=spreads,
+        excesses={setting: excess for setting, excess in excesses.items() if excess},
         levels=[summarise_level(group) for group in by_level.values()],
         solved_with_noise=solved_shares(row for row in drawn if row.task.setting.noise > 0.0),
         solved_without_noise=solved_shares(row for row in drawn if row.task.setting.noise == 0.0),

@@ -19,6 +19,7 @@ __all__ = [
     "Spread",
     "group_rows",
     "solved_shares",
+    "summarise_excess",
     "summarise_level",
     "summarise_setting",
 ]
@@ -76,8 +77,7 @@ class LevelStatistics:
     size, noise : the level
     n_instances, n_proved : all instances, and those with a proved optimum
     solved : for each method, the share of the proved instances that it solves
-    excess : for each method, objective / optimum on the proved instances; empty without noise, where the
-        optimum is 0
+    excess : for each method, its excess as in `summarise_excess`
     seconds : for each method, the running time
     """
 
@@ -100,13 +100,21 @@ def summarise_level(rows: Sequence[FitRow]) -> LevelStatistics:
         n_instances=len(by_method[OURS]),
         n_proved=sum(row.is_proved for row in by_method.get(PROOF, [])),
         solved=solved_shares(rows),
-        excess={
-            method: Spread.of([fit.objective / proof.objective for fit, proof in pairs])
-            for method, pairs in _match_proofs(rows).items()
-            if setting.noise > 0.0
-        },
+        excess=summarise_excess(rows),
         seconds={method: Spread.of([row.seconds for row in group]) for method, group in by_method.items()},
     )
+
+
+def summarise_excess(rows: Iterable[FitRow]) -> dict[str, Spread]:
+    """For each method, (objective - optimum) / optimum on the proved instances with noise.
+
+    The optimum is the objective of the proof's own fit, so an excess is known up to the gap of the proof, and
+    may be negative within it. Without noise the optimum is 0, and an excess is not defined.
+    """
+    return {
+        method: Spread.of([fit.objective / proof.objective - 1.0 for fit, proof in pairs])
+        for method, pairs in _match_proofs(row for row in rows if row.task.setting.noise > 0.0).items()
+    }
 
 
 def solved_shares(rows: Iterable[FitRow]) -> dict[str, float]:

@@ -71,8 +71,8 @@ def _optimality_table(levels: Sequence[LevelStatistics]) -> Table:
 def _excess_table(levels: Sequence[LevelStatistics]) -> Table:
     """The objective of each method relative to the proved optimum, with noise."""
     cells: dict[str, Callable[[str, LevelStatistics], Cell]] = {
-        ", median": lambda method, level: level.excess[method].median,
-        ", worst": lambda method, level: level.excess[method].largest,
+        ", median": lambda method, level: 1.0 + level.excess[method].median,
+        ", worst": lambda method, level: 1.0 + level.excess[method].largest,
     }
     noisy = [level for level in levels if level.excess]
     columns = [*LEVEL_COLUMNS, *_method_columns(COMPARED_METHODS, ".4f", cells)]
@@ -87,7 +87,8 @@ def _time_table(levels: Sequence[LevelStatistics]) -> Table:
         return level.seconds[method].median if method in level.seconds else None
 
     columns = [*LEVEL_COLUMNS, *_method_columns(LABELS, ".4f", {"": median})]
-    return tabulate("seconds", "Running time in seconds, median", levels, columns)
+    note = "Processor time of one thread, without the time to compile or load code."
+    return tabulate("seconds", "Running time in seconds, median", levels, columns, note)
 
 
 def _method_columns(
