@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from rectifit.estimator_cv import ReLURegressorCV
     from rectifit.estimator_tobit import TobitRegressor
     from rectifit.fitted_model import FittedModel
+    from rectifit.formula import relu
     from rectifit.inference import compare_summaries
-    from rectifit.model_file import load_model
+    from rectifit.model_file import load_model, save_model
     from rectifit.solution import Certificate, Solution
     from rectifit.surrogate import SurrogateSolution, SurrogateSolver, solve_surrogate
 
@@ -34,6 +35,8 @@ __all__ = [
     "check_proof",
     "compare_summaries",
     "load_model",
+    "relu",
+    "save_model",
     "solve",
     "solve_surrogate",
 ]
@@ -57,6 +60,8 @@ LATER = {
     "check_proof": "rectifit.checking",
     "compare_summaries": "rectifit.inference",
     "load_model": "rectifit.model_file",
+    "relu": "rectifit.formula",
+    "save_model": "rectifit.model_file",
     "solve": "rectifit.api",
     "solve_surrogate": "rectifit.surrogate",
 }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rectifit.api import certify
 from rectifit.solution import Certificate, Solution
-from rectifit.tables import Encoding
+from rectifit.tables import Encoder
 from rectifit.tables.encoding import find_column, read_numbers
 
 if TYPE_CHECKING:
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
 
     from rectifit.inference import Summary
 
-__all__ = ["FittedModel"]
+__all__ = ["FittedModel", "as_polars"]
 
 
 @dataclass(frozen=True, eq=False)
 class FittedModel:
-    """A fit that was read from a model file; all functions of `rectifit.inference` take it.
+    """A fit of `rectifit.relu`, or one that was read from a model file.
+
+    All functions of `rectifit.inference` and `rectifit.plot` take it.
 
     Rows are data frames of pandas or polars with the columns of the fit, or arrays with one column per
     coefficient.
@@ -28,22 +31,22 @@ class FittedModel:
     Attributes
     ----------
     solution_ : Solution
-        Without its data.
-    encoding : Encoding
+        Without its data if it was read from a file.
+    encoding : Encoding or FormulaEncoding
         How rows of a table become numbers.
     weights : str or None
         Name of the column of weights.
     """
 
     solution_: Solution
-    encoding: Encoding
+    encoding: Encoder
     weights: str | None = None
 
     def encode(self, data: Any) -> Any:
         """Rows as numbers, one column per coefficient."""
         if not hasattr(data, "columns"):
             return data
-        return self.encoding.encode(_as_polars(data, self.encoding.columns))
+        return self.encoding.encode(as_polars(data, self.encoding.columns))
 
     def predict(self, data: Any) -> Any:
         """max(floor, X beta + intercept) for rows of a table, or for an array X."""
@@ -53,16 +56,19 @@ class FittedModel:
         """A table with standard errors and intervals; the options are those of `inference.summarise`."""
         return self.solution_.summary(**options)
 
-    def certify(self, data: Any, **options: Any) -> Certificate:
-        """Prove how good the fit is on a table that also has the columns of the outcome and of the weights.
+    def certify(self, data: Any = None, **options: Any) -> Certificate:
+        """Prove how good the fit is.
 
         Parameters
         ----------
-        data : data frame of pandas or polars
+        data : data frame of pandas or polars, optional
+            With the columns of the outcome and of the weights. It may be left out where the fit has its data.
         **options : as for `Solution.certify`
         """
+        if data is None:
+            return self.solution_.certify(**options)
         names = [name for name in (self.solution_.target, self.weights) if name is not None]
-        columns = _as_polars(data, names)
+        columns = as_polars(data, names)
         outcome, *weights = (read_numbers(columns[name]) for name in names)
         return certify(
             self.encode(data),
@@ -73,8 +79,8 @@ class FittedModel:
         )
 
 
-def _as_polars(data: Any, names: tuple[str, ...] | list[str]) -> pl.DataFrame:
-    """Some columns of a data frame of pandas or polars."""
+def as_polars(data: Any, names: Sequence[str]) -> pl.DataFrame:
+    """Some columns of a data frame of pandas or polars; categories of pandas keep their order."""
     import polars as pl
 
     if isinstance(data, pl.DataFrame):
@@ -87,5 +93,8 @@ def _as_polars(data: Any, names: tuple[str, ...] | list[str]) -> pl.DataFrame:
         column = data[name]
         is_number = getattr(column.dtype, "kind", "O") in "biuf"
         values = column.to_numpy() if is_number else column.astype(object).where(column.notna(), None)
-        columns[name] = pl.Series(name, values if is_number else list(values), strict=False)
+        categories: Any = getattr(column.dtype, "categories", None)
+        is_enum = categories is not None and all(isinstance(level, str) for level in categories)
+        dtype = pl.Enum(list(categories)) if is_enum else None
+        columns[name] = pl.Series(name, values if is_number else list(values), dtype, strict=False)
     return pl.DataFrame(columns)

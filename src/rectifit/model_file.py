@@ -18,8 +18,10 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from rectifit._typing import Vector
 from rectifit.constraints import Constraints, read_constraints
 from rectifit.fitted_model import FittedModel
+from rectifit.formulas import FormulaEncoding
 from rectifit.inference import Summary
 from rectifit.inference.covariance import KeptCovariance
+from rectifit.model_formula import FormulaRecord
 from rectifit.model_sums import (
     MAX_COLUMNS,
     Count,
@@ -31,13 +33,13 @@ from rectifit.model_sums import (
     lower_triangle,
 )
 from rectifit.solution import Certificate, Solution, Stop
-from rectifit.tables import DataTable, Encoding
+from rectifit.tables import DataTable, Encoder, Encoding
 from rectifit.writing import write_file
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SavedModel", "describe_certificate", "load_model", "read_model", "write_model"]
+__all__ = ["SavedModel", "describe_certificate", "load_model", "read_model", "save_model", "write_model"]
 
 VERSION = 1
 # A list of numbers, which is written on one line. Texts have no line breaks.
@@ -123,6 +125,7 @@ class SavedModel(Record):
     rectifit_model : version of the format
     target, weights : columns that the model was fitted to; weights may be None
     columns, levels : columns of the features, and levels of the categories, as in `Encoding`
+    formula : of a fit by a formula, which then has the levels
     coefficients : by the names of the encoding
     intercept, fit_intercept : the intercept is 0 where none was fitted
     floor : no prediction is below it
@@ -146,6 +149,7 @@ class SavedModel(Record):
     weights: str | None
     columns: Names
     levels: dict[str, Levels]
+    formula: FormulaRecord | None = None
     coefficients: dict[str, float]
     intercept: float
     fit_intercept: bool
@@ -176,6 +180,12 @@ class SavedModel(Record):
         ends = ["intercept"] * self.fit_intercept + ["floor"] * self.floor_is_estimated
         demands = {
             "'levels' names a column that is not in 'columns'": set(self.levels) <= set(self.columns),
+            "'columns' must be those of 'formula', and 'levels' empty beside it": (
+                self.formula is None or (self.columns == self.encoding.columns and not self.levels)
+            ),
+            "'fit_intercept' must be that of 'formula'": (
+                self.formula is None or self.formula.has_intercept == self.fit_intercept
+            ),
             "'coefficients' must have one entry per feature, in the order of 'columns'": (
                 names != () and tuple(self.coefficients) == names
             ),
@@ -236,12 +246,12 @@ class SavedModel(Record):
         cls,
         solution: Solution,
         summary: Summary,
-        table: DataTable,
+        table: DataTable | FittedModel,
         weights: str | None = None,
         *,
         with_sums: bool = True,
     ) -> SavedModel:
-        """The model of a fit to a table, whose column of weights has that name.
+        """The model of a fit to a table, or by a formula, whose column of weights has that name.
 
         Sums are kept unless there are too many columns.
         """
@@ -253,10 +263,11 @@ class SavedModel(Record):
         rows = zip(*(plain[name] for name in entries), strict=True)
         return cls(
             rectifit_model=VERSION,
-            target=table.target,
+            target=solution.target or "y" if isinstance(table, FittedModel) else table.target,
             weights=weights,
             columns=encoding.columns,
-            levels=dict(encoding.levels),
+            levels=dict(encoding.levels) if isinstance(encoding, Encoding) else {},
+            formula=FormulaRecord.of(encoding) if isinstance(encoding, FormulaEncoding) else None,
             coefficients=dict(zip(encoding.names, solution.beta.tolist(), strict=True)),
             intercept=solution.intercept,
             fit_intercept=solution.fit_intercept,
@@ -318,9 +329,9 @@ class SavedModel(Record):
         return replace(fit, kept=kept)
 
     @property
-    def encoding(self) -> Encoding:
+    def encoding(self) -> Encoder:
         """How rows of a table become numbers."""
-        return Encoding(self.columns, self.levels)
+        return Encoding(self.columns, self.levels) if self.formula is None else self.formula.read()
 
     @property
     def beta(self) -> Vector:
@@ -393,8 +404,33 @@ def write_model(model: SavedModel, path: str | Path) -> None:
     write_file(path, LIST.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n")
 
 
+def save_model(model: FittedModel, path: str | Path, **options: Any) -> None:
+    """Write a fit of `rectifit.relu` to a file of plain data, for `load_model` and `rectifit predict`.
+
+    The file has the coefficients, the formula with all that it learned from the data, the summary with its
+    covariance, and the sums that inference needs, but no rows.
+
+    Parameters
+    ----------
+    model : FittedModel
+    path : path of the file
+    **options : of the summary, such as covariance
+
+    Examples
+    --------
+    >>> save_model(relu("hours ~ educ + C(region)", wages), "hours.json")  # doctest: +SKIP
+    """
+    if not isinstance(model, FittedModel):
+        raise TypeError(
+            f"model is of type {type(model).__name__}; it must be a FittedModel, such as relu(...) returns"
+        )
+    write_model(
+        SavedModel.from_solution(model.solution_, model.summary(**options), model, model.weights), path
+    )
+
+
 def load_model(path: str | Path) -> FittedModel:
-    """Read a fit from a file that `rectifit fit --save` wrote.
+    """Read a fit from a file that `save_model` or `rectifit fit --save` wrote.
 
     Parameters
     ----------

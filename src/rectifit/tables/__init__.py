@@ -4,7 +4,7 @@ Every error is one sentence that names the column, what was found in it and what
 """
 
 from rectifit.tables.data_table import DataTable, choose_numbers, make_table, refuse_faults
-from rectifit.tables.encoding import Encoding
+from rectifit.tables.encoding import Encoder, Encoding
 from rectifit.tables.files import FileTable, read_frame, read_table, write_frame
 from rectifit.tables.missing import WARNING, find_gaps, without_missing
 from rectifit.tables.source import STANDARD_STREAM, check_extension
@@ -14,6 +14,7 @@ __all__ = [
     "STANDARD_STREAM",
     "WARNING",
     "DataTable",
+    "Encoder",
     "Encoding",
     "FileTable",
     "TextFormat",

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from rectifit._typing import Vector
 from rectifit.tables.encoding import (
+    Encoder,
     Encoding,
+    Learner,
     find_column,
     find_example,
     find_levels,
@@ -17,7 +19,7 @@ from rectifit.tables.encoding import (
     is_text,
     read_numbers,
 )
-from rectifit.tables.missing import without_missing
+from rectifit.tables.missing import DROP, without_missing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,20 +36,27 @@ class DataTable:
     """Data ready to fit: numbers, their names, and notes on what was left out.
 
     X may also be `Data` that is read in passes and has its own outcomes and weights; y and weights are None
-    then.
+    then. `groups` has the columns of groups, one or two, if any.
     """
 
     X: Any
     y: Any
     weights: Vector | None
-    encoding: Encoding
+    encoding: Encoder
     target: str
     notes: tuple[str, ...] = ()
+    groups: pl.DataFrame | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the columns of X."""
         return self.encoding.names
+
+    def named(self) -> pl.DataFrame:
+        """X as a data frame."""
+        import polars as pl
+
+        return pl.DataFrame(self.X, schema=list(self.names), orient="row")
 
 
 def make_table(
@@ -58,8 +67,11 @@ def make_table(
     weights: str | None = None,
     one_hot: Sequence[str] | None = None,
     missing: str = "error",
-    encoding: Encoding | None = None,
+    encoding: Encoder | None = None,
+    formula: Learner | None = None,
+    groups: Sequence[str] = (),
     faults: Mapping[str, str] | None = None,
+    remedy: str = DROP,
 ) -> DataTable:
     """Choose and check the columns of a fit.
 
@@ -76,10 +88,16 @@ def make_table(
         Columns to encode as categories, in addition to the features; ("all",) means every text column.
     missing : {"error", "drop"}
         What to do with rows that have missing values in a column that is used.
-    encoding : Encoding, optional
+    encoding : Encoder, optional
         The encoding of an earlier fit, instead of features and one_hot.
+    formula : Learner, optional
+        A formula that learns its encoding from these rows, instead of features and one_hot.
+    groups : sequence of str
+        Columns of groups for standard errors. They are features only if they are named as such.
     faults : mapping of str to str, optional
         What is wrong with columns that should be numbers, as in `FileTable`; an error if one is used.
+    remedy : str
+        How a user asks for missing="drop".
 
     Returns
     -------
@@ -95,12 +113,18 @@ def make_table(
     """
     reserved = _reserve(frame, target, weights)
     refuse_faults(reserved, faults)
-    if encoding is None:
-        columns, categories, notes = _choose(frame, reserved, features, one_hot or (), faults)
+    groups = [find_column(frame, column).name for column in groups]
+    categories, notes = list[str](), list[str]()
+    known = encoding or formula
+    if known is None:
+        columns, categories, notes = _choose(frame, reserved, features, one_hot or (), faults, groups)
     else:
-        columns, categories, notes = list(encoding.columns), list(encoding.levels), []
-        refuse_faults(encoding.numbers, faults)
-    frame, dropped = without_missing(frame, _unique([*reserved, *columns]), missing, target)
+        columns = [find_column(frame, column).name for column in known.columns]
+        _refuse_reserved(columns, reserved)
+        refuse_faults(known.numbers, faults)
+    frame, dropped = without_missing(frame, _unique([*reserved, *columns, *groups]), missing, target, remedy)
+    if formula is not None:
+        encoding = formula.learn(frame)
     if encoding is None:
         encoding = Encoding(tuple(columns), {c: find_levels(frame[c]) for c in columns if c in categories})
         notes += [
@@ -119,7 +143,8 @@ def make_table(
         found = f"the negative number {w.min():g}" if w.min() < 0.0 else "only zeros"
         raise ValueError(f"column {weights!r} has {found}; weights must be non-negative and not all zero")
     y = read_numbers(frame[target])
-    return DataTable(encoding.encode(frame), y, w, encoding, target, (*notes, *dropped))
+    chosen = frame.select(groups) if groups else None
+    return DataTable(encoding.encode(frame), y, w, encoding, target, (*notes, *dropped), chosen)
 
 
 def choose_numbers(
@@ -161,6 +186,7 @@ def _choose(
     features: Sequence[str] | None,
     one_hot: Sequence[str] | None,
     faults: Mapping[str, str] | None = None,
+    groups: Sequence[str] = (),
 ) -> tuple[list[str], list[str], list[str]]:
     """Columns of the features, those that are categories, and notes on the columns left out.
 
@@ -171,13 +197,12 @@ def _choose(
     is_every_text = list(one_hot or ()) == ["all"]
     wanted = text if is_every_text else one_hot or ()
     categories = [find_column(frame, column).name for column in wanted]
-    for column in [*(features or ()), *categories]:
-        if column in reserved:
-            raise ValueError(f"column {column!r} is the target or the weights and cannot also be a feature")
+    _refuse_reserved([*(features or ()), *categories], reserved)
+    rest = [column for column in rest if column in categories or column not in groups]
     numbers = [column for column in (rest if features is None else features) if column not in categories]
-    remedy = "; or leave the column out with --features, or encode it with --one-hot"
+    hint = "; or leave the column out with --features, or encode it with --one-hot"
     # Not every text column: a mistake would make a category of each number.
-    refuse_faults([*numbers, *(text if is_every_text else ())], faults, remedy)
+    refuse_faults([*numbers, *(text if is_every_text else ())], faults, hint)
     if features is not None:
         for column in features:
             find_column(frame, column)
@@ -186,6 +211,12 @@ def _choose(
     columns = [column for column in rest if reasons.get(column) is None]
     notes = [f"column {column!r} {reason}" for column, reason in reasons.items() if reason is not None]
     return columns, categories, notes
+
+
+def _refuse_reserved(columns: Iterable[str], reserved: Sequence[str]) -> None:
+    for column in columns:
+        if column in reserved:
+            raise ValueError(f"column {column!r} is the target or the weights and cannot also be a feature")
 
 
 def _reason_to_leave_out(series: pl.Series, may_encode: bool) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -14,10 +14,62 @@ from rectifit._typing import Matrix, Vector
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Encoding", "find_column", "find_example", "find_levels", "is_numeric", "is_text", "read_numbers"]
+__all__ = [
+    "Encoder",
+    "Encoding",
+    "Learner",
+    "find_column",
+    "find_example",
+    "find_levels",
+    "is_numeric",
+    "is_text",
+    "read_numbers",
+    "shorten",
+]
 
 # A column with more levels is an identifier, or a numeric column.
 MAX_LEVELS = 1000
+
+
+class Encoder(Protocol):
+    """How rows of a table become numbers."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the table that are used."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features, in the order of the coefficients."""
+        ...
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns that are read as numbers."""
+        ...
+
+    def encode(self, frame: pl.DataFrame) -> Matrix:
+        """The rows of the frame as numbers, one column per name."""
+        ...
+
+
+class Learner(Protocol):
+    """What becomes an encoding when it sees the rows of a fit."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the table that are used."""
+        ...
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns that are read as numbers."""
+        ...
+
+    def learn(self, frame: pl.DataFrame) -> Encoder:
+        """The encoding that these rows define."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -74,7 +126,7 @@ def find_column(frame: pl.DataFrame, column: str) -> pl.Series:
         )
     near = get_close_matches(column, frame.columns, n=3, cutoff=0.5)
     hint = (
-        f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns are {_shorten(frame.columns)}"
+        f"did you mean {' or '.join(map(repr, near))}?" if near else f"columns are {shorten(frame.columns)}"
     )
     raise ValueError(f"there is no column {column!r}; {hint}")
 
@@ -121,7 +173,7 @@ def _indicators(series: pl.Series, levels: Sequence[str]) -> list[Vector]:
     unknown = set(labels) - set(levels)
     if unknown:
         raise ValueError(
-            f"column {series.name!r} has the level {min(unknown)!r}; known levels are {_shorten(levels)}"
+            f"column {series.name!r} has the level {min(unknown)!r}; known levels are {shorten(levels)}"
         )
     return [(labels == level).astype(np.float64) for level in levels[1:]]
 
@@ -156,6 +208,7 @@ def is_text(series: pl.Series) -> bool:
     return series.dtype in (pl.String, pl.Categorical, pl.Enum)
 
 
-def _shorten(names: Sequence[str]) -> str:
+def shorten(names: Sequence[object]) -> str:
+    """The first names or levels, and how many there are besides."""
     shown = ", ".join(map(repr, names[:8]))
     return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

@@ -12,8 +12,10 @@ from rectifit.tables.encoding import find_column, is_numeric
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["WARNING", "Gaps", "find_gaps", "without_missing"]
+__all__ = ["DROP", "WARNING", "Gaps", "find_gaps", "without_missing"]
 
+# How a user of the command line asks for rows to be dropped.
+DROP = "--missing drop"
 # Begins a note that should not be overlooked.
 WARNING = "warning: "
 
@@ -60,7 +62,7 @@ def find_gaps(frame: pl.DataFrame, columns: Iterable[str]) -> Gaps:
 
 
 def without_missing(
-    frame: pl.DataFrame, columns: Iterable[str], missing: str, target: str | None = None
+    frame: pl.DataFrame, columns: Iterable[str], missing: str, target: str | None = None, remedy: str = DROP
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Rows with a value in each of the columns, and notes on those that were dropped.
 
@@ -73,7 +75,7 @@ def without_missing(
     zeros, lost, because = _find_lost_zeros(frame, gaps, target)
     all_zeros = f"{'the only row' if zeros == 1 else f'all {zeros:,} rows'} in which {target!r} is 0"
     if missing != "drop":
-        advice = "fill them in, or drop these rows with --missing drop"
+        advice = f"fill them in, or drop these rows with {remedy}"
         loss = f", which would drop {all_zeros}" if 0 < lost == zeros else ""
         raise ValueError(f"values are missing in {gaps.columns}; {advice}{loss}")
     kept = frame.filter(gaps.is_complete)
@@ -87,7 +89,7 @@ def without_missing(
         return kept, (note,)
     return kept, (
         note,
-        f"{WARNING}this drops {all_zeros}, because {because} missing there; other --features would keep "
+        f"{WARNING}this drops {all_zeros}, because {because} missing there; other features would keep "
         f"{'it' if zeros == 1 else 'them'}",
     )
 
