@@ -5,6 +5,7 @@ import pytest
 from brute import least_in_space, least_objective, random_problem
 from constrained import KINDS, assert_allowed, constrained_problem, random_constraints
 from peers import prove_by_scip
+from scipy.optimize import LinearConstraint
 
 from rectifit import Problem, certify, solve
 from rectifit.certificate import branching
@@ -87,6 +88,27 @@ def test_solutions_with_all_samples_off_are_compared_by_their_penalty(seed, kind
     monkeypatch.setattr(branching, "MAX_FREE_WITHOUT_SLABS", 0)
     problem, given = draw_within(seed, kind)
     assert_proved(problem, given, least_in_space(problem), time_limit=60)
+
+
+def test_searches_that_begin_outside_of_the_constraints_end():
+    """With as many walls as coefficients held, some of which are not where the minimum is."""
+    X = [
+        [-0.19349177, 0.00960395],
+        [-1.82267278, 1.15644083],
+        [1.29040033, 0.17385934],
+        [-0.69230864, 1.19444274],
+    ]
+    y, weight = (
+        [0.63472497, 0.63237138, 0.35267505, 0.2770156],
+        [0.01284973, 0.83626853, 0.65130268, 0.24383533],
+    )
+    given = {
+        "bounds": [(-0.0363796, 0.01032273), (-0.0145766, -0.00971189)],
+        "constraints": LinearConstraint([-2.42581357, -15.40563415], 0.1995207, 0.1995207),
+    }
+    fit = solve(X, y, sample_weight=weight, fit_intercept=False, **given)
+    certificate = certify(X, y, fit, target_gap=1e-4, time_limit=60)
+    assert certificate.status == "optimal"
 
 
 def search_above(problem, least, room, n_nodes=300):

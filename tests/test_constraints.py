@@ -148,6 +148,16 @@ WRONG = [
     ({"constraints": LinearConstraint([INF, 1, 1, 1], 0, 1)}, ValueError, "has NaN or infinity in A"),
     ({"constraints": LinearConstraint(np.zeros(4), 1, 2)}, ValueError, "only zeros in row 0 of A, which can"),
     ({"constraints": SUM, "bounds": (1, 2)}, ValueError, "constraints allow no coefficients together with"),
+    (
+        {"constraints": LinearConstraint([1, 0, 0, 0], 2, 2), "bounds": {"a": (1, 1)}},
+        ValueError,
+        "constraints allow no coefficients together with",
+    ),
+    (
+        {"constraints": LinearConstraint(np.ones((2, 4)), [0, 1], [0, 1])},
+        ValueError,
+        "constraints allow no coefficients; at least one",
+    ),
 ]
 
 
@@ -272,6 +282,11 @@ def test_projections_end_where_everything_holds_whatever_the_units(kind):
         point = 10.0 * unit * rng.normal(size=4)
         assert known.violation(known.nearest(point)) is None
         assert known.violation(known.nearest(point, unit)) is None
+
+
+def test_a_projection_to_zero_that_rounding_misses_leaves_the_rest_alone():
+    known = read_constraints(2, constraints=LinearConstraint([[1e4, 0], [-1e4, 0]], 0, INF))
+    np.testing.assert_allclose(known.nearest(np.array([6.7e-17, 2.8])), [0.0, 2.8], atol=1e-15)
 
 
 @pytest.mark.parametrize("method", ["gd", "sgd"])

@@ -24,6 +24,8 @@ __all__ = ["Constraints", "HalfSpaces", "independent_rows", "read_constraints", 
 SIGNS = (-1.0, 0.0, 1.0)
 # Projections; each leaves a share of the way that the one before it has gone, which is rounding.
 MAX_PROJECTIONS = 5
+# Share of the largest coefficient. After all projections, smaller ones are as good as 0.
+PROJECTED_ZERO = 1e-6
 # Characters of a wrong argument that an error shows.
 MAX_SHOWN = 60
 
@@ -105,7 +107,12 @@ class Constraints:
         clipped = self.clipped(beta)
         if not self.is_linear or self.allows(clipped):
             return clipped
-        unit = np.ones(beta.size) if unit is None else unit
+        inside = self._moved_inside(beta, np.ones(beta.size) if unit is None else unit)
+        return self._anchor if inside is None else inside
+
+    def _moved_inside(self, beta: Vector, unit: Vector) -> Vector | None:
+        """Projections until everything holds; None if it does not after a few."""
+        size = float(np.abs(beta).max())
         for _ in range(MAX_PROJECTIONS):
             step = self._step_inside(beta, unit)
             if step is None:
@@ -113,7 +120,11 @@ class Constraints:
             beta = self.clipped(beta + step)
             if self.allows(beta):
                 return beta
-        return self._anchor
+            size = max(size, float(np.abs(beta).max()))
+            # The first step goes to the nearest point; what rounding has left is moved where it counts least.
+            unit = np.maximum(np.abs(beta), PROJECTED_ZERO * size)
+        # What should be 0 is the rounding of larger coefficients, as small as it may get.
+        return beta if self.violation(beta, PROJECTED_ZERO * size) is None else None
 
     def _step_inside(self, beta: Vector, unit: Vector) -> Vector | None:
         """The shortest step to where everything holds up to a share of the step, lengths in units."""
@@ -171,17 +182,27 @@ class Constraints:
     @cached_property
     def _anchor(self) -> Vector:
         """Some allowed coefficients; ValueError if there are none."""
-        found = _solve_feasibility(self)
+        zero, unit = self.clipped(np.zeros(self.low.size)), np.ones(self.low.size)
+        if self.allows(zero):
+            return zero
+        found = self._moved_inside(zero, unit)
         if found is None:
+            found = _solve_feasibility(self)
+        # A linear programme is solved to seven digits, which may be too few.
+        if found is not None and not self.allows(found):
+            found = self._moved_inside(found, unit)
+        if found is None:
+            has_bounds = bool((np.isfinite(self.low) | np.isfinite(self.high)).any())
+            together = " together with bounds, positive and monotonic_cst" * has_bounds
             raise ValueError(
-                "constraints allow no coefficients together with bounds, positive and monotonic_cst; "
+                f"constraints allow no coefficients{together}; "
                 "at least one vector of coefficients must satisfy all of them"
             )
-        return self.clipped(found)
+        return found
 
     def checked(self) -> Constraints:
         """The same, if any coefficients are allowed."""
-        if self.is_linear and not self.allows(self.clipped(np.zeros(self.low.size))):
+        if self.is_linear:
             _ = self._anchor
         return self
 
@@ -201,21 +222,24 @@ def independent_rows(rows: Matrix) -> Mask:
 
 
 def _solve_feasibility(constraints: Constraints) -> Vector | None:
-    """Any allowed coefficients, by a linear programme; None if there are none."""
+    """Coefficients that are allowed up to seven digits, by a linear programme; None if there are none."""
     from scipy.optimize import linprog
 
-    C, d, n_ties, _, _ = constraints.half_spaces
-    n = len(C) - n_ties
+    length = np.abs(constraints.A).max(axis=1)
+    A, least, most = (
+        constraints.A / length[:, None],
+        constraints.least / length,
+        constraints.most / length,
+    )
+    above, below = np.isfinite(most), np.isfinite(least)
     found = linprog(
-        np.zeros(C.shape[1]),
-        A_ub=C[:n] if n else None,
-        b_ub=d[:n] if n else None,
-        A_eq=C[n:] if n_ties else None,
-        b_eq=d[n:] if n_ties else None,
-        bounds=(None, None),
+        np.zeros(A.shape[1]),
+        A_ub=np.vstack([A[above], -A[below]]),
+        b_ub=np.append(most[above], -least[below]),
+        bounds=np.column_stack([constraints.low, constraints.high]),
         method="highs",
     )
-    return None if found.x is None else np.asarray(found.x, dtype=np.float64)
+    return None if found.x is None else constraints.clipped(np.asarray(found.x, dtype=np.float64))
 
 
 def read_constraints(

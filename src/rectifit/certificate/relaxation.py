@@ -37,6 +37,7 @@ from rectifit.bounds import is_balanced, repair_dual, residual_cost
 from rectifit.certificate.envelope import ON, Envelopes
 from rectifit.certificate.kernel import build, support
 from rectifit.certificate.records import KernelRows, Region, Samples
+from rectifit.least_distance import least_distance
 from rectifit.surrogate.descent import descend
 from rectifit.surrogate.records import FLAT, HELD, WALL, Minima, PieceProblem, WarmState
 from rectifit.tolerances import DEFINITE_PIVOT, HOLD_TOL, MAX_PLAIN_DECREMENT, MAX_PLAIN_REACH
@@ -108,6 +109,24 @@ class Pieces:
         return self._bounds(found.deltas, found.slopes, slopes), found.deltas
 
     def _descend(self, start: Start, slopes: Matrix, C: Matrix) -> tuple[Minima, WarmState]:
+        found, warm = self._descend_from(start, slopes, C)
+        if not found.converged.all() and self._walls.any():
+            inside = self._point_inside(start.b)
+            if inside is not None:
+                return self._descend_from(Start(inside), slopes, C)
+        return found, warm
+
+    def _point_inside(self, b: Vector) -> Vector | None:
+        """The point nearest to b that satisfies the constraints; None if b does."""
+        rows, kinks = self._pieces.rows[self._walls], self._pieces.kinks[self._walls]
+        beyond = rows @ b - kinks
+        farthest = float(beyond.max())
+        if farthest <= HOLD_TOL:
+            return None
+        step = least_distance(-rows, beyond / farthest)
+        return None if step is None else b + farthest * step
+
+    def _descend_from(self, start: Start, slopes: Matrix, C: Matrix) -> tuple[Minima, WarmState]:
         rows, norms, kink, outcome = self._pieces
         n = len(self.Z)
         if start.warm is not None and start.owner is self and C is self.C:
