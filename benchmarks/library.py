@@ -18,8 +18,16 @@ from common import console
 from peers import prove_by_scip
 from trainers import N_STARTS, Trained, adam, in_standard_units, least_squares_from, random_start
 
-from rectifit.instances import Answer, library, list_instances, run_instances
+from rectifit.instances import (
+    Answer,
+    library,
+    list_instances,
+    read_results,
+    run_instances,
+    tabulate_profile,
+)
 from rectifit.instances.catalogue import CATALOGUE
+from rectifit.instances.results import shipped_results
 from rectifit.row_file import RowFile
 
 DATA = Path(library.__file__).parent / "data"
@@ -95,6 +103,9 @@ def profile(folder: Path, only: str) -> None:
         rows = run_instances(solver, names, folder / "profile.csv", solver_name=label, time_limit=TIME_LIMIT)
         for row in rows:
             console.print(f"{label}, {row.instance}: gap {row.gap:.2%}, {row.cpu_seconds:.2f} s")
+    shares = tabulate_profile([*shipped_results(), *read_results(folder / "profile.csv")])
+    console.print(shares.to_grid(console.width))
+    console.print(f"{shares.title}. {shares.note}", markup=False)
 
 
 def main() -> None:

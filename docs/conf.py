@@ -17,6 +17,7 @@ from rectifit.experiments.figures import save_figure  # noqa: E402
 from rectifit.instances import list_instances, read_results  # noqa: E402
 from rectifit.instances.figures import draw_hardness, draw_profile  # noqa: E402
 from rectifit.instances.page import make_page  # noqa: E402
+from rectifit.instances.profile import compute_profile  # noqa: E402
 from rectifit.instances.results import shipped_results  # noqa: E402
 
 project = "rectifit"
@@ -106,7 +107,7 @@ _library.mkdir(exist_ok=True)
 _results = read_results(HERE / "instances" / "profile.csv")
 make_page(list_instances(), _results).write(_library / "library.html")
 save_figure(draw_hardness(), _library, "hardness", ["svg"])
-save_figure(draw_profile([*shipped_results(), *_results]), _library, "profile", ["svg"])
+save_figure(draw_profile(compute_profile([*shipped_results(), *_results])), _library, "profile", ["svg"])
 
 # The report of a reproduction is a page of its own; it is there once one has been run and kept.
 _report = HERE / "reproduction" / "report.html"

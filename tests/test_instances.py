@@ -15,6 +15,7 @@ from rectifit.experiments.subset_sum import decisive_value, has_quarter, least_e
 from rectifit.instances import (
     Answer,
     Result,
+    compute_profile,
     describe_instance,
     export_instance,
     library,
@@ -23,10 +24,11 @@ from rectifit.instances import (
     read_results,
     run_instances,
     tabulate_instances,
+    tabulate_profile,
     verify_instances,
 )
 from rectifit.instances.catalogue import CATALOGUE, FAMILIES, GRAIN, SUBSET_SUMS
-from rectifit.instances.figures import common_instances, draw_hardness, draw_profile
+from rectifit.instances.figures import draw_hardness, draw_profile
 from rectifit.instances.page import make_page
 from rectifit.instances.results import combine, shipped_results
 
@@ -281,14 +283,41 @@ def test_a_solver_has_columns_and_a_curve():
         f"{who}: {what}" for who in ("mine", "other") for what in ("excess", "gap", "CPU time")
     ]
     assert [row[-6] for row in table.rows] == [0.0, 0.0, 0.0]
-    assert common_instances(results) == EASY
-    left, right = draw_profile(results).axes
-    assert [line.get_ydata()[-1] for line in left.lines] == [1.0, 1.0]
-    assert [line.get_ydata()[-1] for line in right.lines] == [0.0, 1.0]
+    profiles = compute_profile(results)
+    assert [one.solver for one in profiles] == ["mine", "other"]
+    assert {(one.n_instances, one.longest) for one in profiles} == {(3, 1.0)}
+    left, right = draw_profile(profiles).axes
+    assert [line.get_ydata()[-1] for line in left.lines] == [1.0] * 4
+    assert [line.get_ydata()[-1] for line in right.lines] == [0.0, 0.0, 1.0, 1.0]
     assert len(draw_hardness().axes) == 3
+    shares = tabulate_profile(results)
+    assert shares.headings[3:5] == ["found within 10 s", "found in all"]
+    assert [row[1:] for row in shares.rows] == [
+        (0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+        (0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0),
+    ]
     text = make_page(EASY, results).render()
     assert all(name in text for name in EASY)
     assert "Solvers" in text
+
+
+def test_a_profile_is_of_the_instances_that_all_solvers_ran():
+    """One instance of one solver is missing, on another it was late, and one is out of reach."""
+    easy, late, missed = (load_instance(name) for name in EASY)
+    results = [a_result(easy, cpu_seconds=0.05), a_result(late, cpu_seconds=5.0), a_result(missed)]
+    results += [a_result(easy, solver="other", objective=1.1 * easy.best_known, cpu_seconds=7.0)]
+    results += [a_result(late, solver="other", lower_bound=late.lower_bound, cpu_seconds=0.5)]
+    mine, other = compute_profile(results)
+    assert (mine.n_instances, mine.found, mine.proved, mine.longest) == (2, (0.05, 5.0), (), 5.0)
+    assert (other.n_instances, other.found, other.proved, other.longest) == (2, (0.5,), (0.5,), 7.0)
+    assert [mine.share("found", until) for until in (0.01, 0.05, 5.0)] == [0.0, 0.5, 1.0]
+    # A curve ends with the longest run of its solver.
+    left, _ = draw_profile([mine, other]).axes
+    assert {line.get_label(): line.get_xdata()[-1] for line in left.lines if len(line.get_xdata()) > 1} == {
+        "mine": 5.0,
+        "other": 7.0,
+    }
+    assert compute_profile([a_result(easy), a_result(late, solver="other")]) == []
 
 
 def test_commands(tmp_path):
@@ -313,6 +342,9 @@ def test_commands(tmp_path):
     assert rectifit("verify", *EASY, "--results", mine).exit_code == 0
     assert rectifit("list", *EASY, "--results", mine, "--out", page).exit_code == 0
     assert "sorting: excess" in page.read_text()
+    shown = rectifit("list", *EASY, "--results", mine).stdout
+    assert "Share of 3 instances, against processor time." in shown
+    assert "proved" in shown
     mine.write_text(mine.read_text().replace(",sorting,", ",sorting,1"))
     failed = rectifit("verify", *EASY, "--results", mine)
     assert failed.exit_code == 1

@@ -30,6 +30,12 @@ RESULTS = click.option(
 SHOWN = ("instance", "n", "p", "best objective", "gap", "proved by", "CPU time", "nodes")
 # Left out where there is too little room.
 OPTIONAL = (("nodes",), ("n", "p"), ("CPU time",))
+LESS_OF_A_PROFILE = (
+    ("longest run",),
+    ("found within 1 s", "proved within 1 s"),
+    ("found within 0.1 s", "proved within 0.1 s"),
+    ("found within 10 s", "proved within 10 s"),
+)
 
 
 @click.group("instances")
@@ -68,8 +74,11 @@ def list_command(
 ) -> None:
     """List instances: best known objective, proved gap, who proved it, and what it took.
 
-    With --results, each solver in these files gets columns of its own. A page (.html) has figures, too.
+    With --results, each solver in these files gets columns of its own, and the profile shows how many
+    instances each has solved within some time. A page (.html) has figures, too.
     """
+    from rectifit.instances.profile import tabulate_profile
+    from rectifit.instances.results import shipped_results
     from rectifit.instances.table import tabulate_instances
     from rectifit.writing import write_file
 
@@ -80,8 +89,19 @@ def list_command(
     elif out is None:
         hidden = [name for name in table.headings if name not in SHOWN and ":" not in name]
         console = make_console()
-        console.print(table.without(hidden).to_grid(console.width, optional=OPTIONAL))
+        # Of other solvers, excess is the last to go.
+        of_others = [
+            [name for name in table.headings if name.endswith(end)] for end in (": CPU time", ": gap")
+        ]
+        excess = [[name] for name in reversed(table.headings) if name.endswith(": excess")]
+        optional = [*OPTIONAL, *filter(None, of_others), ("best objective",), *excess]
+        console.print(table.without(hidden).to_grid(console.width, optional=optional))
         console.print(f"{table.title}. {table.note}", markup=False)
+        profile = tabulate_profile([*shipped_results(), *more])
+        if more and profile.rows:
+            console.print()
+            console.print(profile.to_grid(console.width, optional=LESS_OF_A_PROFILE))
+            console.print(f"{profile.title}. {profile.note}", markup=False)
     elif Path(out).suffix.lower() == ".csv":
         write_file(out, table.to_csv())
     elif Path(out).suffix.lower() in (".html", ".htm"):

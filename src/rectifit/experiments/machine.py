@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from rectifit import __version__
 from rectifit.parallel import limit_threads
 from rectifit.writing import write_file
 
 __all__ = ["describe_machine", "register_machine", "yardstick"]
 
 N_REPEATS = 200
-PACKAGES = ("rectifit", "numpy", "scipy", "scikit-learn", "numba")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 def yardstick() -> float:
@@ -48,6 +49,8 @@ def describe_machine() -> dict[str, Any]:
     )
     return {
         "python": platform.python_version(),
+        # What the installer noted may be of an older state of a clone.
+        "rectifit": __version__,
         **{name: version(name) for name in PACKAGES},
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),

@@ -5,6 +5,7 @@ Each is made from a stated seed, or read from an installed package, and compared
 
 from rectifit.instances.exporting import Programme, export_instance, make_programme
 from rectifit.instances.library import Facts, Instance, describe_instance, list_instances, load_instance
+from rectifit.instances.profile import SolverProfile, compute_profile, tabulate_profile
 from rectifit.instances.results import Result, read_results
 from rectifit.instances.running import Answer, run_instances
 from rectifit.instances.table import tabulate_instances
@@ -16,7 +17,9 @@ __all__ = [
     "Instance",
     "Programme",
     "Result",
+    "SolverProfile",
     "Verdict",
+    "compute_profile",
     "describe_instance",
     "export_instance",
     "list_instances",
@@ -25,5 +28,6 @@ __all__ = [
     "read_results",
     "run_instances",
     "tabulate_instances",
+    "tabulate_profile",
     "verify_instances",
 ]

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rectifit.instances.library import Facts, best_known, describe_instance, list_instances
-from rectifit.instances.results import Result
-from rectifit.instances.table import best_rows
+from rectifit.instances.profile import SolverProfile
 from rectifit.plotting import AMBER, BLUE, GREEN, GREY, PURPLE, SKY, VERMILION, make_figure, style
 
-__all__ = ["common_instances", "draw_hardness", "draw_profile"]
+__all__ = ["draw_hardness", "draw_profile"]
 
 COLOURS = (BLUE, VERMILION, GREEN, AMBER, PURPLE, SKY, GREY)
 MARKERS = "osD^vP*"
@@ -99,44 +98,25 @@ def _draw_series(axes: Any, series: Series, read: Callable[[Facts], float], colo
     axes.plot([], [], marker=marker, color=colour, linewidth=1.3, label=series.label)
 
 
-def common_instances(results: Sequence[Result]) -> list[str]:
-    """The instances on which every solver of these results was run."""
-    solvers = {result.solver for result in results}
-    done: dict[str, set[str]] = {}
-    for result in results:
-        done.setdefault(result.instance, set()).add(result.solver)
-    return [name for name, by in done.items() if by == solvers]
-
-
-def draw_profile(results: Sequence[Result]) -> Any:
+def draw_profile(profiles: Sequence[SolverProfile]) -> Any:
     """The share of the instances that every solver has solved within some processor time.
 
-    Left: its fit is within 1e-4 of the best known one. Right: it has proved a gap of 1e-4 itself.
+    Left: its fit is within 1e-4 of the best known one. Right: it has proved a gap of 1e-4 itself. A curve
+    ends with the longest run of its solver.
     """
-    names = common_instances(results)
-    rows = {(row.instance, row.solver): row for row in best_rows(results)}
-    solvers = list(dict.fromkeys(result.solver for result in results))
-    known = {name: best_known(name, results) for name in names}
-    until = max((row.cpu_seconds for (name, _), row in rows.items() if name in known), default=1.0)
     with style():
         figure, (panels,) = make_figure(1, 2, size=(9.0, 4.2), sharey=True)
-        for solver, colour in zip(solvers, cycle(COLOURS), strict=False):
-            own = {name: rows[name, solver] for name in names}
-            found = [row for name, row in own.items() if _reaches(row, known[name])]
-            closed = [row for row in own.values() if row.is_closed]
-            for axes, solved in zip(panels, (found, closed), strict=True):
-                times = sorted(max(row.cpu_seconds, MIN_SECONDS) for row in solved)
-                shares = np.arange(len(times) + 1) / len(names)
-                places = [MIN_SECONDS, *times, until]
-                axes.step(places, [*shares, shares[-1]], where="post", color=colour, label=solver)
+        for profile, colour in zip(profiles, cycle(COLOURS), strict=False):
+            for axes, solved in zip(panels, (profile.found, profile.proved), strict=True):
+                times = [max(time, MIN_SECONDS) for time in solved]
+                shares = np.arange(len(times) + 1) / profile.n_instances
+                places = [MIN_SECONDS, *times, max(profile.longest, MIN_SECONDS)]
+                axes.step(places, [*shares, shares[-1]], where="post", color=colour, label=profile.solver)
+                axes.plot(places[-1], shares[-1], "|", color=colour, markersize=8)
         for axes, title in zip(panels, ("best known fit found", "optimum proved"), strict=True):
             axes.set(xscale="log", xlabel="CPU seconds", title=title, ylim=(-0.02, 1.02))
             axes.yaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-        panels[0].set_ylabel(f"share of {len(names)} instances")
+        panels[0].set_ylabel(f"share of {profiles[0].n_instances} instances")
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return figure
-
-
-def _reaches(row: Result, known: Any) -> bool:
-    return known is not None and row.reaches(known.objective)

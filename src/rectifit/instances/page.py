@@ -8,8 +8,9 @@ from dataclasses import replace
 from rectifit.display import Column, Table
 from rectifit.formatting import write_duration, write_share
 from rectifit.instances.catalogue import FAMILIES
-from rectifit.instances.figures import common_instances, draw_hardness, draw_profile
+from rectifit.instances.figures import draw_hardness, draw_profile
 from rectifit.instances.library import best_known, describe_instance
+from rectifit.instances.profile import compute_profile, tabulate_profile
 from rectifit.instances.results import CLOSED_GAP, Result, shipped_results
 from rectifit.instances.table import tabulate_instances
 from rectifit.web import Figure, Page, Section
@@ -33,7 +34,7 @@ HARDNESS_ALT = (
 PROFILE = (
     "Left: share of the instances on which the fit of a solver is within {gap} of the best known one, "
     "against the processor time that it took in all. Right: on which it has proved that gap itself. Local "
-    "methods prove nothing."
+    "methods prove nothing. A curve ends with the longest run of its solver."
 )
 PROFILE_ALT = "Two panels with one step curve per solver: share of instances solved against CPU seconds"
 
@@ -59,10 +60,12 @@ def make_page(names: Sequence[str], results: Sequence[Result] = ()) -> Page:
         Section("families", "Families", (), [summarise_families(names, results)]),
     ]
     compared = [*shipped_results(), *results]
-    if results and common_instances(compared):
-        figure = Figure.from_matplotlib(draw_profile(compared), PROFILE_ALT)
+    profiles = compute_profile(compared)
+    if results and profiles:
+        figure = Figure.from_matplotlib(draw_profile(profiles), PROFILE_ALT)
         text = PROFILE.format(gap=write_share(CLOSED_GAP))
-        sections.append(Section("profile", "Solvers", [text], [figure]))
+        table = replace(tabulate_profile(compared), title="", note="")
+        sections.append(Section("profile", "Solvers", [text], [figure, table]))
     if still_open:
         title = f"Open: {len(still_open)}"
         table = replace(tabulate_instances(still_open), key="open", title="")

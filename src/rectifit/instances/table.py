@@ -9,6 +9,7 @@ from rectifit.display import Cell, Column, Table
 from rectifit.formatting import NOTHING, write_duration, write_objective, write_share
 from rectifit.instances.library import best_known, describe_instance
 from rectifit.instances.results import CLOSED_GAP, Result
+from rectifit.tolerances import SUM_TOL
 
 __all__ = ["best_rows", "tabulate_instances"]
 
@@ -110,6 +111,7 @@ def _own_cells(
     known = best_known(name, more)
     assert known is not None
     excess = row.objective / known.objective - 1.0 if 0.0 < known.objective <= row.objective < inf else None
-    if row.objective == known.objective:
+    if row.objective == known.objective or (excess is not None and excess <= SUM_TOL):
+        # Nothing but rounding.
         excess = 0.0
     return excess, row.gap if row.lower_bound > 0.0 else None, row.cpu_seconds
