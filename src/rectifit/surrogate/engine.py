@@ -132,6 +132,12 @@ class Engine(ABC):
     def rounding(self, point: Point) -> float:
         """How far apart two evaluations of the objective at a point may be."""
 
+    def rounding_at_most(self, point: Point, largest: Vector) -> float:
+        """The same or more, from the largest entry of every column, without a look at the rows."""
+        columns = np.append(point.beta, point.intercept)[: self.problem.n_columns]
+        extent = float(np.abs(columns) @ largest)
+        return self.problem.rounding(math.sqrt(self.problem.n_samples) * extent, point.objective)
+
     @abstractmethod
     def shorten(self, point: Point) -> Point | None:
         """The shortest coefficients equivalent to a point; None if there are no shorter ones."""

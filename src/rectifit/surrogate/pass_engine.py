@@ -166,9 +166,7 @@ class PassEngine(Engine):
 
     def rounding(self, point: Point) -> float:
         """From the largest entries of the columns, which are known without a pass."""
-        columns = np.append(point.beta, point.intercept)[: self.problem.n_columns]
-        extent = float(np.abs(columns) @ self.reader.largest)
-        return self.problem.rounding(math.sqrt(self.problem.n_samples) * extent, point.objective)
+        return self.rounding_at_most(point, self.reader.largest)
 
     def shorten(self, point: Point) -> Point | None:  # noqa: ARG002
         """None: where columns are dependent, working coordinates lead to the shortest coefficients."""

@@ -17,6 +17,7 @@ from rectifit.surrogate.rows import WorkingRows
 from rectifit.surrogate.shortest import shorten
 from rectifit.surrogate.solution import SurrogateSolutions
 from rectifit.surrogate.solver import SurrogateSolver
+from rectifit.tolerances import SUM_TOL
 
 __all__ = ["AcceleratedEngine", "RowsEngine", "ascending"]
 
@@ -120,7 +121,11 @@ class RowsEngine(Engine):
         return float(np.linalg.norm(self.problem.root_weight * self._u(point)))
 
     def rounding(self, point: Point) -> float:
-        """From the sizes of all terms of u."""
+        """From the sizes of all terms of u, unless it is no more than what sums are allowed anyway."""
+        if "solver" in self.__dict__:
+            rounding = self.rounding_at_most(point, self.summary.largest)
+            if rounding <= SUM_TOL * point.objective:
+                return rounding
         size = self.problem.data.size_of_terms(point.beta, point.intercept)
         return self.problem.rounding(size, point.objective)
 
