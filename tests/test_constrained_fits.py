@@ -282,3 +282,16 @@ def test_without_constraints_nothing_is_different():
     found = SurrogateSolver(wide).solve(problem.y > 0.2)
     assert_optimal_within(wide, problem.y > 0.2, found)
     assert not found.multipliers.any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("is_linear", [False, True])
+def test_loose_constraints_leave_the_shortest_of_many_equal_fits(seed, is_linear):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(8, 12)), rng.normal(size=8)
+    bounds, constraints = (
+        (None, LinearConstraint(np.ones(12), -1e6, 1e6)) if is_linear else ((-1e6, 1e6), None)
+    )
+    free, within = solve(X, y), solve(X, y, bounds=bounds, constraints=constraints)
+    np.testing.assert_allclose(within.beta, free.beta, atol=1e-9)
+    assert within.objective == pytest.approx(free.objective, rel=1e-9, abs=1e-12)

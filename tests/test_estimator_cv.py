@@ -47,7 +47,7 @@ def test_the_final_fit_is_an_ordinary_one():
     assert model.summary().names == (*names, "intercept")
     assert str(model.summary()).splitlines()[0] == str(plain.summary()).splitlines()[0]
     certificate = model.certify()
-    assert certificate.gap <= 1e-4
+    assert certificate.is_within(1e-4)
     assert certificate.objective <= plain.objective_
 
 

@@ -247,7 +247,7 @@ def test_collinear_columns_are_named_in_a_loaded_model(tmp_path, frame):
     table = make_table(twice, "y", features=["a", "double", "one", "b"])
     solution = solve(table.X, table.y)
     summary = solution.summary(names=table.names)
-    assert "double is 2 times a and one is constant" in summary.notes
+    assert "double is 2 times a; one is constant" in summary.notes
     write_model(SavedModel.from_solution(solution, summary, table), tmp_path / "m.json")
     assert str(load_model(tmp_path / "m.json").summary()) == str(summary)
     assert "null" in (tmp_path / "m.json").read_text()
