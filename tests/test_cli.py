@@ -517,7 +517,7 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
         (["predict", "DATA", "DATA"], "is not JSON"),
         (["predict", "nowhere.json", "DATA"], "there is no file 'nowhere.json'"),
         (["predict", "DATA", "DATA", "--out", "x.docx"], "extension '.docx'"),
-        (["certify", "DATA"], "'--target', or '--model'"),
+        (["certify", "DATA"], "'--target', '--formula' or '--model'"),
         (["certify", "DATA", "--model", "m.json", "--features", "x0"], "--model determines"),
         (["make", "--samples", "2", "--features", "5", "--noise", "0", "--out", "-"], "n_samples is 2"),
         (["fit", "DATA", "--target", "y", "--floor", "low"], "'low' is neither a number nor 'estimate'"),

@@ -10,6 +10,7 @@ import click
 from rectifit.api import certify, solve
 from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
 from rectifit.cli import options
+from rectifit.cli.loading import choose_alpha, has_intercept, load_table
 from rectifit.cli.show import print_certificate, print_json, print_notes
 from rectifit.formatting import write_objective
 from rectifit.model_file import SavedModel, describe_certificate, read_model, write_model
@@ -20,12 +21,14 @@ __all__ = ["certify_command"]
 
 @click.command("certify")
 @options.DATA
-@options.columns(is_target_required=False)
+@options.columns()
 @options.text_format
 @click.option("--model", metavar="MODEL.json", help="The fit to certify. Default: a new one.")
 @click.option("--no-intercept", is_flag=True, help="For a new fit: max(0, X beta).")
 @options.constraints
+@options.ALPHA
 @options.FLOOR
+@options.CLUSTER
 @options.time_limit(10.0, "Seconds to search.")
 @options.target_gap(TARGET_GAP, "Stop as soon as no fit can be better by more than this share.")
 @click.option(
@@ -49,7 +52,9 @@ def certify_command(
     positive: tuple[str, ...] | None,
     negative: tuple[str, ...] | None,
     bounds: tuple[str, ...] | None,
+    alpha: float | str | None,
     floor: float | str | None,
+    cluster: tuple[str, ...] | None,
     time_limit: float,
     target_gap: float,
     memory_limit: float,
@@ -69,19 +74,38 @@ def certify_command(
       rectifit certify rain.csv --target mm
       rectifit certify rain.csv --model rain.json --time-limit 120 --save better.json
     """
+    if cluster is not None and save is None:
+        raise click.UsageError("--cluster is for the standard errors of the saved fit; it needs --save.")
+    chosen = list[str]()
     if model is None:
-        if target is None:
-            raise click.UsageError("Missing option '--target', or '--model'.")
-        read = read_table(data, form)
-        table = make_table(read.frame, target, weights=weights, faults=read.faults, **columns)
-        start, fit_intercept, alpha, is_estimated = None, not no_intercept, 0.0, isinstance(floor, str)
+        if target is None and columns["formula"] is None:
+            raise click.UsageError("Missing option '--target', '--formula' or '--model'.")
+        table = load_table(data, form, target, weights=weights, cluster=cluster, **columns)
+        start, fit_intercept, is_estimated = None, has_intercept(table, no_intercept), isinstance(floor, str)
         constraints: dict[str, Any] = {"bounds": options.read_bounds(table.names, positive, negative, bounds)}
+        known_floor = 0.0 if floor is None else floor
+        penalty, chosen = choose_alpha(
+            table,
+            alpha,
+            fit_intercept=fit_intercept,
+            floor=known_floor,
+            n_jobs=jobs,
+            verbose=1,
+            **constraints,
+        )
     else:
-        kept = (columns["features"], columns["one_hot"], no_intercept or None, floor)
+        kept = (
+            columns["features"],
+            columns["one_hot"],
+            columns["formula"],
+            no_intercept or None,
+            floor,
+            alpha,
+        )
         given = (*kept, positive, negative, bounds)
         if any(value is not None for value in given):
             raise click.UsageError(
-                "--model determines features, intercept, bounds and floor; remove those options."
+                "--model determines features, intercept, ridge, bounds and floor; remove those options."
             )
         known = read_model(model)
         weights = weights or known.weights
@@ -92,15 +116,16 @@ def certify_command(
             weights=weights,
             missing=columns["missing"],
             encoding=known.encoding,
+            groups=cluster or (),
             faults=read.faults,
         )
-        start, fit_intercept, alpha = (known.beta, known.intercept), known.fit_intercept, known.alpha
+        start, fit_intercept, penalty = (known.beta, known.intercept), known.fit_intercept, known.alpha
         constraints = known.constraints
         floor, is_estimated = known.floor, known.floor_is_estimated
     settings: dict[str, Any] = {
         "sample_weight": table.weights,
         "fit_intercept": fit_intercept,
-        "alpha": alpha,
+        "alpha": penalty,
         **constraints,
         "n_jobs": jobs,
         "verbose": 1,
@@ -128,12 +153,13 @@ def certify_command(
         solution = replace(solution, certificate=proved)
         certificate = replace(proved, solution=solution)
     solution.verify()
-    notes = [*table.notes, *notes]
+    notes = [*table.notes, *notes, *chosen]
     if model is not None and given_objective is not None:
         objective = write_objective(given_objective)
         notes.append(f"the fit in {model!r} has the objective {objective}; a better one was found")
     if save is not None:
-        summary = solution.summary(names=table.names)
+        kind = None if cluster is None else "cluster"
+        summary = solution.summary(names=table.names, covariance=kind, groups=table.groups)
         write_model(SavedModel.from_solution(solution, summary, table, weights), save)
     if as_json:
         print_json({"target": table.target} | describe_certificate(certificate) | {"notes": notes})

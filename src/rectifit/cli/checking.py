@@ -9,8 +9,9 @@ import click
 
 from rectifit.checking import check_proof
 from rectifit.cli import options
+from rectifit.cli.loading import load_table
 from rectifit.cli.show import print_json, print_notes
-from rectifit.tables import TextFormat, make_table, read_table
+from rectifit.tables import TextFormat
 
 __all__ = ["check_command"]
 
@@ -25,7 +26,7 @@ def check_command(
     proof: str,
     data: str,
     form: TextFormat,
-    target: str,
+    target: str | None,
     weights: str | None,
     as_json: bool,
     **columns: Any,
@@ -41,8 +42,7 @@ def check_command(
       rectifit certify rain.csv --target mm --proof rain.rproof
       rectifit check rain.rproof rain.csv --target mm
     """
-    read = read_table(data, form)
-    table = make_table(read.frame, target, weights=weights, faults=read.faults, **columns)
+    table = load_table(data, form, target, weights=weights, **columns)
     checked = check_proof(proof, table.X, table.y, sample_weight=table.weights)
     if as_json:
         stated = asdict(checked) | {"gap": checked.gap, "statement": str(checked)}

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rectifit.cli import options
+from rectifit.cli.loading import choose_alpha, has_intercept, load_table
 from rectifit.cli.show import make_console, print_json, print_notes
 from rectifit.model_file import describe_certificate
-from rectifit.tables import TextFormat, make_table, read_table
+from rectifit.tables import TextFormat
 
 if TYPE_CHECKING:
     from rectifit.comparison import Comparison
@@ -21,8 +22,9 @@ __all__ = ["compare_command"]
 OPTIONAL = (("time",), ("error, these rows",))
 HOW_TO_READ = (
     "Errors are mean squared errors: on these rows, of a fit to all of them, and on unseen rows (five-fold "
-    "cross-validation, the same folds for all), by which the table is sorted. The gap is proved: no fit of "
-    "the form max(0, X beta + intercept){scope} reduces the error on these rows by more than this share."
+    "cross-validation, the same folds for all{folds}), by which the table is sorted. The gap is proved: no "
+    "fit of the form max(0, X beta + intercept){scope} reduces the error on these rows{penalty} by more than "
+    "this share."
 )
 ADVICE = (
     "These models answer different questions. A ReLU fit by least squares estimates the mean of y as "
@@ -42,16 +44,20 @@ ADVICE = (
 @options.columns(with_weights=False)
 @options.text_format
 @options.constraints
+@options.ALPHA
+@options.CLUSTER
 @options.time_limit(10.0, "Seconds for each method of rectifit, and for the proof.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the folds.")
 @options.JSON
 def compare_command(
     data: str,
     form: TextFormat,
-    target: str,
+    target: str | None,
     positive: tuple[str, ...] | None,
     negative: tuple[str, ...] | None,
     bounds: tuple[str, ...] | None,
+    alpha: float | str | None,
+    cluster: tuple[str, ...] | None,
     time_limit: float,
     seed: int,
     as_json: bool,
@@ -72,23 +78,36 @@ def compare_command(
     # Imported here: other commands start faster without the alternatives.
     from rectifit.comparison import compare
 
-    read = read_table(data, form)
-    table = make_table(read.frame, target, faults=read.faults, **columns)
+    table = load_table(data, form, target, cluster=cluster, **columns)
+    if not has_intercept(table, no_intercept=False):
+        raise click.UsageError("--formula has no intercept, and the alternatives have one; remove '- 1'.")
     limits = options.read_bounds(table.names, positive, negative, bounds)
-    comparison = compare(table.X, table.y, bounds=limits, time_limit=time_limit, seed=seed, verbose=1)
+    penalty, chosen = choose_alpha(table, alpha, seed=seed, bounds=limits, time_limit=time_limit, verbose=1)
+    comparison = compare(
+        table.X,
+        table.y,
+        bounds=limits,
+        alpha=penalty,
+        groups=table.groups,
+        time_limit=time_limit,
+        seed=seed,
+        verbose=1,
+    )
+    notes = [*table.notes, *chosen]
     if as_json:
         print_json(
             {
-                "target": target,
+                "target": table.target,
+                "alpha": penalty,
                 "n_samples": int(table.y.size),
                 "rows": [asdict(row) for row in comparison.rows],
                 "certificate": describe_certificate(comparison.certificate),
-                "notes": list(table.notes),
+                "notes": notes,
             }
         )
         return
-    print_comparison(comparison, target)
-    print_notes(table.notes)
+    print_comparison(comparison, table.target)
+    print_notes(notes)
 
 
 def print_comparison(comparison: Comparison, target: str) -> None:
@@ -100,5 +119,13 @@ def print_comparison(comparison: Comparison, target: str) -> None:
     for sentence in comparison.remarks():
         console.print(sentence, markup=False)
     console.print(f"proved about the best fit: {comparison.certificate}", markup=False)
-    for paragraph in (HOW_TO_READ.format(scope=comparison.scope), *ADVICE):
+    for paragraph in (_explain(comparison), *ADVICE):
         console.print(f"\n{paragraph}", markup=False)
+
+
+def _explain(comparison: Comparison) -> str:
+    return HOW_TO_READ.format(
+        scope=comparison.scope,
+        folds=", which do not divide groups" * comparison.is_grouped,
+        penalty=", plus the ridge penalty," * (comparison.alpha > 0.0),
+    )

@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 from rectifit.api import solve
 from rectifit.certificate.proof import TARGET_GAP
 from rectifit.cli import options
+from rectifit.cli.loading import choose_alpha, has_intercept, load_table
 from rectifit.cli.show import print_fit, print_json, print_notes, write_report
 from rectifit.cli.streaming import is_large_file, open_files
 from rectifit.inference.sandwich import KINDS
@@ -22,7 +23,6 @@ from rectifit.tables import (
     STANDARD_STREAM,
     TextFormat,
     find_gaps,
-    make_table,
     read_table,
     refuse_faults,
     without_missing,
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["fit", "predict"]
 
 PREDICTION = "prediction"
+# Kinds of standard errors besides those for independent rows.
+HAC, CLUSTER = "HAC", "cluster"
 # With a smaller gap, a search for a proof is not worth suggesting.
 MAX_SMALL_GAP = 1.01 * TARGET_GAP
 
@@ -64,18 +66,20 @@ def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[
 )
 @click.option("--no-intercept", is_flag=True, help="Fit max(0, X beta).")
 @options.constraints
+@options.ALPHA
 @options.FLOOR
 @click.option(
     "--covariance",
-    type=click.Choice(KINDS),
+    type=click.Choice([*KINDS, HAC]),
     default="nonrobust",
-    help="Standard errors: for noise of equal variance, or of any variance (HC0 to HC3).",
+    help="Standard errors: for noise of equal variance, of any variance (HC0 to HC3), or correlated in time.",
 )
+@options.CLUSTER
 @click.option(
     "--bootstrap",
     type=click.IntRange(min=2),
     metavar="N",
-    help="Bootstrap standard errors, from N samples drawn with replacement.",
+    help="Bootstrap standard errors, from N samples drawn with replacement; with --cluster, of whole groups.",
 )
 @options.time_limit(None, "Seconds after which the best fit so far is kept.")
 @options.target_gap(None, "Prove that no fit can be better by more than this share, such as 0.01.")
@@ -87,7 +91,7 @@ def _complete_method(_: click.Context, __: click.Parameter, typed: str) -> list[
 def fit(
     data: tuple[str, ...],
     form: TextFormat,
-    target: str,
+    target: str | None,
     weights: str | None,
     method: str,
     k: int,
@@ -96,8 +100,10 @@ def fit(
     positive: tuple[str, ...] | None,
     negative: tuple[str, ...] | None,
     bounds: tuple[str, ...] | None,
+    alpha: float | str | None,
     floor: float | str | None,
     covariance: str,
+    cluster: tuple[str, ...] | None,
     bootstrap: int | None,
     time_limit: float | None,
     target_gap: float | None,
@@ -123,6 +129,7 @@ def fit(
       rectifit fit wages.parquet --target hours --one-hot region --weights w
       rectifit fit rain.csv --target mm --method auto+exact --time-limit 60
       rectifit fit rain.csv --target mm --covariance HC1 --report rain.html
+      rectifit fit wages.csv --formula 'hours ~ educ + I(age**2) + C(region)' --cluster firm
       rectifit fit heating.csv --target kwh --floor estimate
       rectifit fit heating.csv --target kwh --positive degrees,wind --bounds 'area=0:2'
       rectifit fit rain.csv.gz --target mm --missing drop --json
@@ -137,6 +144,10 @@ def fit(
       sorting+iterative    a stage after + starts from the best fit before it
       gd, sgd, multistart  gradient descent, stochastic, and many starts
     """
+    if cluster is not None and covariance != "nonrobust":
+        raise click.UsageError(
+            "--cluster and --covariance are alternative kinds of standard errors; choose one."
+        )
     if bootstrap is not None and covariance != "nonrobust":
         raise click.UsageError(
             "--covariance and --bootstrap are alternative kinds of standard errors; choose one."
@@ -145,6 +156,10 @@ def fit(
         "--floor estimate": floor == options.ESTIMATE or None,
         "--bootstrap": bootstrap,
         "--one-hot": columns["one_hot"],
+        "--formula": columns["formula"],
+        "--cluster": cluster,
+        "--covariance HAC": covariance if covariance == HAC else None,
+        "--alpha cv": alpha if alpha == options.CHOSEN else None,
         "--missing drop": columns["missing"] if columns["missing"] == "drop" else None,
         "--target-gap": target_gap,
         "--k": k if k != 1 else None,
@@ -156,33 +171,38 @@ def fit(
     if in_passes and used is not None:
         raise click.UsageError(f"{used} needs all rows at once; it cannot be used with several files.")
     if in_passes:
+        if target is None:
+            raise click.UsageError("Missing option '--target'.")
         table = open_files(data, form, target, columns["features"], weights)
     else:
-        read = read_table(data[0], form)
-        table = make_table(read.frame, target, weights=weights, faults=read.faults, **columns)
+        table = load_table(data[0], form, target, weights=weights, cluster=cluster, **columns)
     if target_gap is not None and "exact" not in method.split("+"):
         # Only a proof can reach a gap.
         method = f"{method}+exact"
+    settings: dict[str, Any] = {
+        "method": method,
+        "fit_intercept": has_intercept(table, no_intercept),
+        "bounds": options.read_bounds(table.names, positive, negative, bounds),
+        "floor": 0.0 if floor is None else floor,
+        "k": k,
+        "n_splits": splits,
+        "time_limit": time_limit,
+        "target_gap": target_gap,
+        "n_jobs": jobs,
+        "verbose": 1,
+    }
     with options.collect_warnings() as notes:
-        solution = solve(
-            table.X,
-            table.y,
-            method,
-            sample_weight=table.weights,
-            fit_intercept=not no_intercept,
-            bounds=options.read_bounds(table.names, positive, negative, bounds),
-            floor=0.0 if floor is None else floor,
-            k=k,
-            n_splits=splits,
-            time_limit=time_limit,
-            target_gap=target_gap,
-            n_jobs=jobs,
-            verbose=1,
-        )
+        penalty, chosen = choose_alpha(table, alpha, **settings)
+        solution = solve(table.X, table.y, sample_weight=table.weights, alpha=penalty, **settings)
     solution.verify()
-    notes = [*table.notes, *notes]
+    notes = [*table.notes, *notes, *chosen]
     summary = solution.summary(
-        names=table.names, covariance=covariance, bootstrap=bootstrap, random_state=0, n_jobs=jobs
+        names=table.names,
+        covariance=covariance if cluster is None or bootstrap is not None else CLUSTER,
+        groups=table.groups,
+        bootstrap=bootstrap,
+        random_state=0,
+        n_jobs=jobs,
     )
     model = SavedModel.from_solution(solution, summary, table, weights, with_sums=save is not None)
     if save is not None:
@@ -190,12 +210,12 @@ def fit(
     if report is not None:
         data_name = Path(data[0]).name if len(data) == 1 else f"{len(data)} files"
         data_name = "standard input" if data[0] == STANDARD_STREAM else data_name
-        notes.append(write_report(solution, summary, report, target, data_name))
+        notes.append(write_report(solution, summary, report, table.target, data_name))
     if as_json:
         plain = model.model_dump(mode="json", exclude={"sums"})
         print_json(plain | {"notes": [*notes, *summary.notes]})
         return
-    print_fit(solution, summary, target)
+    print_fit(solution, summary, table.target)
     certificate = solution.certificate
     if (
         not in_passes

@@ -19,6 +19,9 @@ from rectifit._typing import Matrix
 from rectifit.tables import STANDARD_STREAM, TextFormat, check_extension, read_frame
 
 __all__ = [
+    "ALPHA",
+    "CHOSEN",
+    "CLUSTER",
     "DATA",
     "ESTIMATE",
     "FLOOR",
@@ -41,6 +44,8 @@ __all__ = [
 ]
 
 ESTIMATE = "estimate"
+# The value of --alpha that chooses one.
+CHOSEN = "cv"
 LIST = "A,B"
 PAGES = (".html", ".htm")
 # Names of separators that are awkward to type.
@@ -283,10 +288,15 @@ def target_gap(default: float | None, what: str) -> Decorator:
     return option
 
 
-def columns(*, is_target_required: bool = True, with_weights: bool = True) -> Decorator:
-    """--target, --features, --one-hot, --missing and, optionally, --weights."""
+def columns(*, with_weights: bool = True) -> Decorator:
+    """--target, --formula, --features, --one-hot, --missing and, optionally, --weights."""
     options: list[Decorator] = [
-        _column("--target", required=is_target_required, help="Column of the outcome."),
+        _column("--target", help="Column of the outcome."),
+        click.option(
+            "--formula",
+            metavar="F",
+            help="Target and features as a formula, such as 'y ~ a + I(b**2) + C(c)'.",
+        ),
         _columns("--features", help="Columns of the features. Default: all other numeric columns."),
         _columns(
             "--one-hot",
@@ -297,6 +307,33 @@ def columns(*, is_target_required: bool = True, with_weights: bool = True) -> De
     if with_weights:
         options.append(_column("--weights", help="Column of non-negative sample weights."))
     return lambda command: reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
+
+
+CLUSTER = _columns(
+    "--cluster", help="Column of groups within which the noise is correlated; two columns for two ways."
+)
+
+
+def _read_alpha(_: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
+    if value is None or value == CHOSEN:
+        return value
+    try:
+        alpha = float(value)
+    except ValueError:
+        alpha = np.nan
+    if not 0.0 <= alpha < np.inf:
+        raise click.BadParameter(
+            f"{value!r} is neither a number of at least 0 nor {CHOSEN!r}.", param=parameter
+        )
+    return alpha
+
+
+ALPHA = click.option(
+    "--alpha",
+    metavar=f"A|{CHOSEN}",
+    callback=_read_alpha,
+    help=f"Ridge penalty A |beta|^2; '{CHOSEN}' chooses it by cross-validation. Default: 0.",
+)
 
 
 def constraints(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -353,7 +390,7 @@ def _expand(names: Sequence[str], given: Sequence[str], option: str) -> list[str
     """Features that are named by columns: all levels of a category, and every feature for 'all'."""
     found = list[str]()
     for column in given:
-        chosen = [name for name in names if name == column or name.startswith(f"{column}=")]
+        chosen = [name for name in names if name == column or name.startswith((f"{column}=", f"{column}["))]
         if not chosen and column == "all":
             chosen = list(names)
         if not chosen:

@@ -71,6 +71,7 @@ def print_fit(solution: Solution, summary: Summary, target: str) -> None:
         console.print(f"{note}\n", style="italic", markup=False)
     floor = write_number(solution.floor)
     weight, kind = ("the weight", "weighted sum") if problem.is_weighted else ("samples", "sum")
+    ridge = f", plus {write_number(solution.alpha)} |beta|^2" * (solution.alpha > 0.0)
     freedom = f" ({write_number(summary.df, 6)} degrees of freedom)"
     facts = {
         "samples": f"{summary.n_samples:,}, {summary.n_positive:,} with an outcome above {floor}",
@@ -80,7 +81,7 @@ def print_fit(solution: Solution, summary: Summary, target: str) -> None:
         + freedom * bool(np.isfinite(summary.sigma)),
         **({"constraints": ", ".join(summary.constraints)} if summary.constraints else {}),
         "std. errors": describe_covariance(summary.covariance),
-        "objective": f"{write_objective(solution.objective)} ({kind} of squared residuals)",
+        "objective": f"{write_objective(solution.objective)} ({kind} of squared residuals{ridge})",
         "certificate": f"{solution.certificate}{ADVICE * (not solution.certificate.says_anything)}",
         "method": f"{solution.method}, {write_duration(solution.seconds)}; {solution.stopped}",
     }

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
@@ -26,6 +27,7 @@ from rectifit.display import Column, Table
 from rectifit.estimator import ReLURegressor
 from rectifit.fit import Certificate, Fit, Stop, relative_gap
 from rectifit.formatting import NOTHING, write_amount, write_duration, write_number, write_share
+from rectifit.inference.groups import read_groups
 from rectifit.progress import Progress
 from rectifit.routing import takes_long_to_compare
 
@@ -61,10 +63,16 @@ class ComparedFit:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """All fits, and the certificate with the lower bound of their gaps."""
+    """All fits, and the certificate with the lower bound of their gaps.
+
+    The fits of the package, and gaps, have the ridge penalty `alpha`. `is_grouped` says whether a group of
+    rows is in one fold as a whole.
+    """
 
     rows: tuple[ComparedFit, ...]
     certificate: Certificate
+    alpha: float = 0.0
+    is_grouped: bool = False
 
     def ranked(self) -> list[ComparedFit]:
         """What was fitted, by the error on unseen rows."""
@@ -113,6 +121,8 @@ def compare(
     y: Vector,
     *,
     bounds: Matrix | None = None,
+    alpha: float = 0.0,
+    groups: Any = None,
     time_limit: float = 10.0,
     target_gap: float = 1e-4,
     seed: int = 0,
@@ -128,6 +138,11 @@ def compare(
     bounds : array of shape (n_features, 2), optional
         Bounds of the coefficients, for the package's methods, scipy's least_squares and bounded linear fits.
         The others ignore them and then have no gap.
+    alpha : float, default=0
+        Ridge penalty of the package's methods and of the proof. Linear ridge regression is then an
+        alternative, too; the others have no penalty. Gaps are those of the sum of squares plus the penalty.
+    groups : array of shape (n_samples,), optional
+        Groups of rows. Folds do not divide them: fits are measured on groups that they have not seen.
     time_limit : float, default=10
         Seconds for each of the package's methods, and for the proof.
     target_gap : float, default=1e-4
@@ -151,9 +166,13 @@ def compare(
     >>> rows["Tobit"].skipped[:31]
     'it needs outcomes of at least 0'
     """
+    folds = _draw_folds(y.size, seed, groups)
     candidates = list(BASELINES) if bounds is None else baselines_within(bounds)
+    if alpha > 0.0:
+        ridge = Candidate("ridge regression", Ridge(alpha), ignores_bounds=bounds is not None)
+        candidates.insert(0, ridge)
     for name in methods:
-        method = _Method(name, time_limit=time_limit, bounds=bounds)
+        method = _Method(name, time_limit=time_limit, bounds=bounds, alpha=alpha)
         candidates.append(Candidate(name, method, is_relu=True, ours=True))
     with Progress(verbose) as progress, warnings.catch_warnings():
         # A comparison reports what a fit reached: its error shows a fit that did not converge.
@@ -162,21 +181,26 @@ def compare(
         solve(np.eye(3), np.arange(3.0))
         if certificate is None:
             certificate = certify(
-                X, y, bounds=bounds, time_limit=time_limit, target_gap=target_gap, verbose=verbose
+                X,
+                y,
+                bounds=bounds,
+                alpha=alpha,
+                time_limit=time_limit,
+                target_gap=target_gap,
+                verbose=verbose,
             )
-        folds, bound = _draw_folds(y.size, seed), certificate.lower_bound / y.size
         rows = []
         try:
             for i, candidate in enumerate(candidates):
                 progress.update(f"comparing, {candidate.name}", i, len(candidates))
-                rows.append(_measure(candidate, X, y, folds, bound))
+                rows.append(_measure(candidate, X, y, folds, alpha, certificate.lower_bound))
         except KeyboardInterrupt:
             # What was finished is shown.
             if not rows:
                 raise
             left = candidates[len(rows) :]
             rows += [ComparedFit(one.name, one.ours, skipped=INTERRUPTED) for one in left]
-    return Comparison(tuple(rows), certificate)
+    return Comparison(tuple(rows), certificate, alpha, groups is not None)
 
 
 def find_obstacle(solution: Fit) -> str | None:
@@ -231,9 +255,14 @@ class _Method(ReLURegressor):
 
 
 def _measure(
-    candidate: Candidate, X: Matrix, y: Vector, folds: PredefinedSplit | None, bound: float
+    candidate: Candidate,
+    X: Matrix,
+    y: Vector,
+    folds: PredefinedSplit | None,
+    alpha: float,
+    bound: float,
 ) -> ComparedFit:
-    """Fit a candidate to all rows, and to all but one fold; `bound` is one of the in-sample error."""
+    """Fit a candidate to all rows, and to all but one fold; `bound` is one of the penalised objective."""
     row = partial(ComparedFit, candidate.name, candidate.ours, ignores_bounds=candidate.ignores_bounds)
     outcomes = [y, *(y[train] for train, _ in folds.split())] if folds else [y]
     obstacle = next(filter(None, map(candidate.find_obstacle, outcomes)), None)
@@ -247,12 +276,23 @@ def _measure(
     if folds is not None:
         unseen = cross_val_predict(candidate.estimator, X, y, cv=folds)
         cross_validated = float(mean_squared_error(y, unseen))
-    gap = relative_gap(in_sample, bound) if candidate.is_relu else None
+    gap = None
+    if candidate.is_relu:
+        penalty = alpha * float(np.sum(np.square(fitted.coef_))) if alpha > 0.0 else 0.0
+        gap = relative_gap(in_sample + penalty / y.size, bound / y.size)
     return row(in_sample=in_sample, cross_validated=cross_validated, seconds=seconds, gap=gap)
 
 
-def _draw_folds(n_samples: int, seed: int) -> PredefinedSplit | None:
-    """Folds at random, of equal sizes; None where there are fewer rows than folds."""
+def _draw_folds(n_samples: int, seed: int, groups: Any = None) -> PredefinedSplit | None:
+    """Folds at random, of equally many rows or groups; None where there are fewer rows than folds."""
+    if groups is not None:
+        found = read_groups(groups, n_samples)
+        n_groups = int(found.cells.max()) + 1
+        if len(found.ways) > 1:
+            raise ValueError("groups has two columns; folds can keep groups of one kind together")
+        if n_groups < N_FOLDS:
+            raise ValueError(f"groups has {n_groups} groups; a comparison needs at least {N_FOLDS}")
+        return PredefinedSplit((np.random.default_rng(seed).permutation(n_groups) % N_FOLDS)[found.cells])
     if n_samples < N_FOLDS:
         return None
     return PredefinedSplit(np.random.default_rng(seed).permutation(n_samples) % N_FOLDS)
