@@ -3,6 +3,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
+from rectifit import solve
 from rectifit.comparison import METHODS, compare
 from rectifit.comparison.baselines import BASELINES, ClippedLinearRegression, baselines_within
 from rectifit.datasets import make_relu
@@ -108,3 +109,15 @@ def test_what_cannot_be_fitted_says_why():
 def test_too_few_rows_to_leave_any_out():
     rows = compare(np.eye(3), np.array([0.0, 1.0, 2.0])).rows
     assert all(row.cross_validated is None for row in rows)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_without_a_proof_the_table_has_no_gaps(comparison):
+    X, y, proved = comparison
+    fit = solve(X, y)
+    assert not fit.certificate.says_anything
+    headings = [
+        [column.name for column in found.table().columns]
+        for found in (proved, compare(X, y, certificate=fit.certificate))
+    ]
+    assert headings[0] == [*headings[1], "gap"]

@@ -4,6 +4,7 @@ import io
 import re
 import runpy
 import shlex
+import sys
 from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
@@ -69,19 +70,33 @@ def test_code_of_page_runs_and_prints_what_is_shown(page):
             assert found == shown
 
 
-def test_energy_bills_agree_with_a_search_over_balance_points(monkeypatch):
-    """The page of the gallery runs, and no balance point on a grid, with least squares, fits better."""
+@pytest.fixture
+def run_example(monkeypatch):
+    """A function that runs a page of the gallery; its figures stay open until the test ends."""
     import matplotlib
     import matplotlib.pyplot as plt
 
     monkeypatch.setattr(plt, "show", lambda: None)
     backend = matplotlib.get_backend()
     plt.switch_backend("agg")
-    try:
-        page = runpy.run_path(str(ROOT / "examples" / "gallery" / "plot_2_energy_bills.py"))
-    finally:
-        plt.close("all")
-        plt.switch_backend(backend)
+    yield lambda name: runpy.run_path(str(ROOT / "examples" / "gallery" / f"{name}.py"))
+    plt.close("all")
+    plt.switch_backend(backend)
+
+
+def test_no_axes_are_empty_without_torch(run_example, monkeypatch):
+    import matplotlib.pyplot as plt
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert run_example("plot_4_pytorch_neuron")["torch"] is None
+    axes = [axis for number in plt.get_fignums() for axis in plt.figure(number).axes]
+    assert axes
+    assert all(axis.collections and axis.lines for axis in axes)
+
+
+def test_energy_bills_agree_with_a_search_over_balance_points(run_example):
+    """The page of the gallery runs, and no balance point on a grid, with least squares, fits better."""
+    page = run_example("plot_2_energy_bills")
     for name, rows in page["furnaces"].items():
         temperature, gas = rows["temp"].to_numpy(), rows["ccfpday"].to_numpy()
         root = np.sqrt(rows["billingDays"].to_numpy())

@@ -34,7 +34,8 @@ N_PICTURES = 5
 
 def count_pictures(solution):
     n_effects = min(np.count_nonzero(solution.beta), MAX_EFFECTS)
-    return N_PICTURES + n_effects + bool(solution.certificate.history)
+    certificate = solution.certificate
+    return N_PICTURES + n_effects + (bool(certificate.history) and certificate.says_anything)
 
 
 def make_data(n_samples=150, seed=0):
@@ -204,7 +205,10 @@ def test_the_page_says_what_the_solution_does(written, tmp_path):
         assert (f"{name}, at its bound {coefficient:.4g} " in said) == is_held
     ignoring = comparison is not None and bool(summary.constraints)
     assert ("* ignores the bounds of the coefficients." in said) == ignoring
-    assert ("whose coefficients satisfy the constraints reduces the error" in said) == ignoring
+    is_proved = solution.certificate.says_anything
+    constrained = "whose coefficients satisfy the constraints reduces the error"
+    assert (constrained in said) == (ignoring and is_proved)
+    assert ("The gap is proved: " in said) == (comparison is not None and is_proved)
     obstacle = find_obstacle(solution)
     assert (comparison is None) == (obstacle is not None)
     assert ("Other ways to fit these data" in said) == (obstacle is None)

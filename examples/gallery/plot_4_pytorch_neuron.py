@@ -9,13 +9,13 @@ approximation algorithm. :meth:`~rectifit.Solution.to_torch` returns a fit as
 ``torch.nn.Sequential(Linear, ReLU)``, which can be trained further like any other module. A trained module
 can be the ``start`` of :func:`~rectifit.solve`.
 
-PyTorch is optional; without PyTorch, the example only makes the fit.
+PyTorch is optional; without it, the example only makes the fit and draws it.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rectifit import certify, solve
+from rectifit import certify, plot, solve
 
 try:
     import torch
@@ -99,16 +99,20 @@ if torch is not None:
 # Each line is one training run. The dashed line is the fit by rectifit; no run can end below this line by
 # more than the gap. Runs that stay at the top have ended with a dead neuron.
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
-for axis, name in zip(axes, tables, strict=True):
-    for losses in from_random.get(name, ()):
-        axis.plot(losses, color="C0", alpha=0.4, linewidth=1)
-    axis.plot([], color="C0", label="Adam, 20 random starts")
-    axis.plot(
-        from_guarantee.get(name, ()), color="C2", linewidth=2, label="Adam from the approximation algorithm"
-    )
-    axis.axhline(fit.objective, color="C3", linestyle="--", linewidth=2, label="rectifit, proved")
-    axis.set(xlabel="step", yscale="log", title=name)
-axes[0].set_ylabel("sum of squares")
-axes[0].legend(loc="upper right")
+if torch is None:
+    # There are no training runs to draw.
+    plot.fit(fit)
+else:
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sharey=True)
+    for axis, name in zip(axes, tables, strict=True):
+        for losses in from_random[name]:
+            axis.plot(losses, color="C0", alpha=0.4, linewidth=1)
+        axis.plot([], color="C0", label="Adam, 20 random starts")
+        axis.plot(
+            from_guarantee[name], color="C2", linewidth=2, label="Adam from the approximation algorithm"
+        )
+        axis.axhline(fit.objective, color="C3", linestyle="--", linewidth=2, label="rectifit, proved")
+        axis.set(xlabel="step", yscale="log", title=name)
+    axes[0].set_ylabel("sum of squares")
+    axes[0].legend(loc="upper right")
 plt.show()

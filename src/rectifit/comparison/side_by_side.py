@@ -23,7 +23,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from rectifit._typing import Matrix, Vector
 from rectifit.api import certify, solve
 from rectifit.comparison.baselines import BASELINES, Candidate, baselines_within
-from rectifit.display import Column, Table
+from rectifit.display import Cell, Column, Table
 from rectifit.estimator import ReLURegressor
 from rectifit.fit import Certificate, Fit, Stop, relative_gap
 from rectifit.formatting import NOTHING, write_amount, write_duration, write_number, write_share
@@ -91,15 +91,15 @@ class Comparison:
         return [f"{MARK.strip()} ignores the bounds of the coefficients."] * ignoring + left_out
 
     def table(self) -> Table:
-        """The ranked fits for display."""
-        columns = (
+        """The ranked fits for display; without gaps where the lower bound says nothing."""
+        columns: tuple[Column, ...] = (
             Column("method"),
             Column("error, these rows", write_amount),
             Column("error, unseen rows", write_amount, NOTHING),
             Column("time", write_duration),
             Column("gap", write_share, NOTHING),
         )
-        rows = tuple(
+        rows: tuple[tuple[Cell, ...], ...] = tuple(
             (
                 "rectifit " * row.ours + row.name + MARK * row.ignores_bounds,
                 row.in_sample,
@@ -109,6 +109,8 @@ class Comparison:
             )
             for row in self.ranked()
         )
+        if not self.certificate.says_anything:
+            columns, rows = columns[:-1], tuple(row[:-1] for row in rows)
         return Table("comparison", "", columns, rows, " ".join(self.remarks()))
 
 

@@ -207,20 +207,24 @@ def _proof(certificate: Certificate) -> Section:
             alt="Sum of squared errors of the best fit so far, and the lower bound, against time",
             caption="The smallest possible sum of squared errors lies between the two lines.",
         )
-    ] * bool(certificate.history)
+    ] * (bool(certificate.history) and certificate.says_anything)
     return Section("certificate", "How much better could a fit be?", paragraphs, figures)
 
 
 def _comparison(comparison: Comparison) -> Section:
+    gaps = (
+        "The gap is proved: no fit of the form "
+        f"max(0, linear part){comparison.scope} reduces the error on these rows by more than this share. "
+        f"Fits without a gap have a different form{' or ignore the bounds' * bool(comparison.scope)}."
+    )
     return Section(
         "comparison",
         "Other ways to fit these data",
         [
             "The table shows mean squared errors: of a fit to all rows, on these rows, and on rows that the "
             "fit has not seen (five-fold cross-validation). The smaller the error on unseen rows, the better "
-            "the predictions; the table is sorted by it. The gap is proved: no fit of the form "
-            f"max(0, linear part){comparison.scope} reduces the error on these rows by more than this share. "
-            f"Fits without a gap have a different form{' or ignore the bounds' * bool(comparison.scope)}.",
+            "the predictions; the table is sorted by it.",
+            *([gaps] if comparison.certificate.says_anything else []),
             "ReLU regression and Tobit answer different questions: ReLU regression estimates the mean of "
             "the observed outcome, Tobit the mean of a hidden outcome that was cut off. If the noise enters "
             "before the floor, as in censored measurements, prefer Tobit; if the mean itself stops at the "
