@@ -59,7 +59,7 @@ class ComparedSummaries:
         note = [f"Standard errors in parentheses: {'; '.join(self._kinds())}."]
         note += ["* p < 0.1, ** p < 0.05, *** p < 0.01."] * self.stars
         columns = (Column(""), *(Column(name) for name in self.names))
-        title = "ReLU regressions side by side"
+        title = "Regressions side by side"
         return Table("regressions", title, columns, (*rows, *facts), " ".join(note), n_foot=len(facts))
 
     def _cells(self, summary: Estimates, name: str) -> tuple[Cell, Cell]:
