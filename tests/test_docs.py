@@ -29,7 +29,6 @@ PUBLIC_MODULES = (
     "rectifit",
     "rectifit.datasets",
     "rectifit.inference",
-    "rectifit.instances",
     "rectifit.measures",
     "rectifit.plot",
     "rectifit.theory",

@@ -1,14 +1,9 @@
 """ReLU regression: fit y ~ max(0, X beta + intercept) by least squares, with proof of quality."""
 
-from __future__ import annotations
-
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-# Type checkers take it as true; to import it would take longer than the rest of this module.
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from rectifit.api import certify, solve
     from rectifit.checking import CheckedProof, ProofError, check_proof
     from rectifit.data.problem import Problem
@@ -72,7 +67,7 @@ LATER = {
 }
 
 # Packages that need no import of their own: `import rectifit` is enough for rectifit.plot.fit.
-PACKAGES = ("datasets", "inference", "instances", "measures", "plot", "theory")
+PACKAGES = ("datasets", "inference", "measures", "plot", "theory")
 
 
 def __getattr__(name: str) -> Any:

@@ -30,9 +30,7 @@ __all__ = ["Proved", "inherited_problem", "inherited_weights", "prove"]
 ADVICE = "leave it out, or pass the coefficients instead of the fit"
 
 
-# Share of the distance from bound to objective by which a file states less than the search has proved.
-CLAIM_SHARE = 5e-7
-# The same, as a share of the objective of the zero function: eight rounding errors for each sample.
+# Share of the objective of the zero function by which a file states less: eight rounding errors per sample.
 ROUNDING_PER_SAMPLE = 8.0 * FLOAT64_EPS
 
 
@@ -134,7 +132,8 @@ def prove(
         # Better by no more than rounding is the same fit.
         if not asked_about > found.objective * (1.0 + AGREEMENT_TOL):
             asked_about = None
-    return Proved(found, replace(found.certificate, given_objective=asked_about))
+    proof_file = None if file is None else file.path
+    return Proved(found, replace(found.certificate, given_objective=asked_about, proof_file=proof_file))
 
 
 def _proof_file(problem: Problem, path: str | Path, box: float | None) -> ProofFile:
@@ -157,7 +156,7 @@ def _finish(file: ProofFile, problem: Problem, found: Fit) -> None:
     X, y = data.dense().astype(np.float64), data.y
     shifted = problem.shifted(found.floor)
     # The allowances for rounding of search and checker differ, by less than this.
-    room = CLAIM_SHARE * min(found.objective - bound, TARGET_GAP * found.objective)
+    room = file.margin * min(found.objective - bound, TARGET_GAP * found.objective)
     room += (SUM_TOL + ROUNDING_PER_SAMPLE * problem.n_samples) * shifted.null_objective
     bound -= room
     bound = max(bound, floor_bound(shifted) - SUM_TOL * shifted.null_objective, 0.0)

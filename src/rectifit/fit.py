@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from rectifit.data.problem import Problem
 from rectifit.display import Cell, Column, Table
 from rectifit.formatting import write_count, write_duration, write_number, write_objective, write_share
 from rectifit.tolerances import SUM_TOL, ZERO_OBJECTIVE_TOL
+from rectifit.writing import copy_file
 
 __all__ = [
     "Certificate",
@@ -104,6 +106,7 @@ class Certificate:
     is_constrained : whether it is about coefficients that satisfy constraints, and not about others
     given_objective : of `certify`, that of the fit in question, where a better one was found
     solution : of `certify`, the best solution known at the end
+    proof_file : where the proof was written, if it was (see `certify`)
     """
 
     objective: float
@@ -123,6 +126,23 @@ class Certificate:
     is_constrained: bool = False
     given_objective: float | None = None
     solution: Any = field(default=None, repr=False)
+    proof_file: Path | None = field(default=None, repr=False)
+
+    def save_proof(self, path: str | Path) -> None:
+        """Copy the proof file, which the search has written, to another place.
+
+        Parameters
+        ----------
+        path : of the copy, for `check_proof` or `rectifit check`
+
+        Raises
+        ------
+        ValueError
+            If the search has written none: a proof is too large to be kept in memory.
+        """
+        if self.proof_file is None:
+            raise ValueError("proof_file is None: the search wrote no proof; pass proof= to certify")
+        copy_file(self.proof_file, path)
 
     @property
     def gap(self) -> float:

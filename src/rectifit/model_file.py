@@ -357,10 +357,6 @@ class SavedModel(Record):
         """Whether the floor was fitted to the data."""
         return self.certificate.floor is not None
 
-    def fitted(self) -> FittedModel:
-        """The fit as Python users hold it."""
-        return FittedModel(self.solution(), self.encoding, self.weights)
-
     def predict(self, frame: pl.DataFrame) -> Vector:
         """max(floor, X beta + intercept) for the rows of a table that has the columns of the fit."""
         return np.asarray(np.maximum(self.encoding.encode(frame) @ self.beta + self.intercept, self.floor))
@@ -451,7 +447,8 @@ def load_model(path: str | Path) -> FittedModel:
     >>> model = load_model("hours.json")  # doctest: +SKIP
     >>> print(model.summary())  # doctest: +SKIP
     """
-    return read_model(path).fitted()
+    model = read_model(path)
+    return FittedModel(model.solution(), model.encoding, model.weights)
 
 
 def read_model(path: str | Path) -> SavedModel:
@@ -488,10 +485,8 @@ def _explain(error: ValidationError) -> str:
         return f"is damaged: {path!r} is not known in version {VERSION}"
     if kind == "value_error":
         allowed = str(first["ctx"]["error"])
-    # Without a path, the entries do not agree with each other, and the error is a sentence of its own, as
-    # are those of formulas.
-    is_sentence = not path or (path == "formula" and kind == "value_error")
-    entry = "" if is_sentence else f"{path!r} is {_show(first['input'])}; it must be "
+    # Without a path, the entries do not agree with each other, and the error is a sentence of its own.
+    entry = f"{path!r} is {_show(first['input'])}; it must be " if path else ""
     return f"is damaged: {entry}{allowed}"
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["write_file"]
+__all__ = ["copy_file", "write_file"]
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
@@ -32,15 +33,24 @@ def write_file(path: str | Path, content: str | bytes) -> None:
             # A device or a pipe cannot be replaced; a folder is an error.
             target.write_bytes(data)
         else:
-            _replace(target, data)
+            _replace(target, lambda beside: beside.write_bytes(data))
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
-def _replace(target: Path, data: bytes) -> None:
+def copy_file(source: str | Path, path: str | Path) -> None:
+    """Copy a file of any size, completely or not at all. OSError names the file that it is about."""
+    try:
+        _replace(Path(path).resolve(), lambda beside: shutil.copyfile(source, beside))
+    except OSError as error:
+        about = source if error.filename == str(source) else path
+        raise OSError(error.errno, error.strerror or str(error), str(about)) from None
+
+
+def _replace(target: Path, write: Callable[[Path], object]) -> None:
     beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        beside.write_bytes(data)
+        write(beside)
         if target.exists():
             shutil.copymode(target, beside)
         beside.replace(target)

@@ -24,7 +24,8 @@ Where it is proved that no better solution that is the minimum along its ray has
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -36,10 +37,12 @@ from rectifit.certificate.ascent_kernel import decide
 from rectifit.certificate.best_first import ROUND_NODES, BestFirst, Control, Node, first_kinds
 from rectifit.certificate.envelope import FAR_FREE, FAR_ON, FREE, LIMIT, OFF, ON, SLAB, Kinds
 from rectifit.certificate.flats import falling_direction
+from rectifit.certificate.recording_signs import NodeRecord, SignRecorder
 from rectifit.certificate.records import Samples
 from rectifit.certificate.relaxation import Bound, Region, Relaxation, Start
 from rectifit.certificate.tighten import (
     MAX_TILTS,
+    Note,
     has_intervals,
     heaviest,
     is_open,
@@ -111,7 +114,8 @@ SAMPLE_BYTES = 25
 class Signs(Node):
     """A region with a bound, and where its relaxation was last minimised; is_new before it is tightened.
 
-    is_held: a far region that was not closed at once. left: what its expansion has left of its gap.
+    is_held: a far region that was not closed at once. left: what its expansion has left of its gap. record:
+    what is to be written of it.
     """
 
     region: Region
@@ -120,6 +124,7 @@ class Signs(Node):
     is_new: bool = False
     is_held: bool = False
     left: float = np.nan
+    record: NodeRecord = field(default_factory=NodeRecord)
 
     @property
     def is_far(self) -> bool:
@@ -138,9 +143,10 @@ class SignSearch(BestFirst[Signs]):
         region: Region | None = None,
         memory_limit: float = np.inf,
         budget: float = np.inf,
+        recorder: SignRecorder | None = None,
     ) -> None:
         super().__init__(samples.y, control, memory_limit)
-        self._budget = budget
+        self._budget, self._recorder = budget, recorder
         self.given = samples
         self._use(samples)
         # Better ray minima have no smaller mean than this, where there are slabs.
@@ -175,6 +181,12 @@ class SignSearch(BestFirst[Signs]):
 
     def _split_root(self, root: Signs) -> list[Signs]:
         """The root after it was tightened, or slabs where nothing holds the coefficients."""
+        if self.given.y.size > 0 and self._recorder is not None:
+            # What nothing holds is written as cells.
+            falls = falling_direction(self.given.Z) is not None
+            self.needs_slabs = falls or not self._recorder.begin(root.record, self.given, self.cutoff)
+            if self.needs_slabs:
+                return [root]
         if self.given.y.size == 0 or not self._find_first_signs(root):
             return []
         many = np.count_nonzero(self.region.kind == FREE) > MAX_FREE_WITHOUT_SLABS
@@ -252,6 +264,9 @@ class SignSearch(BestFirst[Signs]):
                 self._push([self._slab(least_mean / self._size, high / self._size)])
 
     def _done(self) -> None:
+        if self._recorder is not None:
+            for node in self._taken:
+                self._recorder.write(node.record)
         # In the order of the nodes, whichever thread was first.
         for node in self._taken:
             if not np.isnan(node.left):
@@ -282,7 +297,7 @@ class SignSearch(BestFirst[Signs]):
         of them make the relaxation definite.
         """
         region = root.region
-        if shrink_by_cost(region, self.samples.y, self.cutoff) < 0:
+        if self._synced(region, shrink_by_cost(region, self.samples.y, self.cutoff)) < 0:
             return False
         base, few = self._plain(root), FIRST_TILTS_PER_COEFFICIENT * self.samples.Z.shape[1]
         free = np.flatnonzero(region.kind == FREE)
@@ -295,6 +310,14 @@ class SignSearch(BestFirst[Signs]):
                 break
             base = self._plain(root)
         return True
+
+    def finish_record(self) -> None:
+        """Write down what is known of open nodes."""
+        if self._recorder is not None:
+            for _, _, node in self._open:
+                self._recorder.write_open(node.record)
+            for node in self._stack:
+                self._recorder.write_open(node.record)
 
     @property
     def mean(self) -> Vector:
@@ -354,7 +377,8 @@ class SignSearch(BestFirst[Signs]):
         these are too many, coordinates and the samples with the largest outcomes.
         """
         region, base = node.region, self._plain(node)
-        if base.factor is None and (region.l > -np.inf).any() and not has_intervals(region):
+        lacks = not has_intervals(region) or (self._recorder is not None and region is self.region)
+        if base.factor is None and (region.l > -np.inf).any() and lacks:
             rows = is_open(region.kind)
             if np.count_nonzero(rows) > MAX_TILTS:
                 if self._box(region, base) < 0:
@@ -367,10 +391,14 @@ class SignSearch(BestFirst[Signs]):
             base = self._plain(node)
         settled = 1
         while base.factor is not None and settled > 0:
-            node.bound = max(node.bound, base.value)
+            if self._recorder is None:
+                node.bound = max(node.bound, base.value)
+            free = np.count_nonzero(is_open(region.kind))
             settled = shrink_by_ellipsoid(region, self.samples, base, self.cutoff)
-            if settled < 0 or node.bound >= self.cutoff:
+            if not self._note_point(node, base) or (settled < 0 and self._recorder is None):
                 return False
+            if self._recorder is not None:
+                settled = int(free - np.count_nonzero(is_open(region.kind)))
             base = self._plain(node)
         return True
 
@@ -384,10 +412,45 @@ class SignSearch(BestFirst[Signs]):
         n_open = int(np.count_nonzero(is_open(region.kind)))
         n_tilted = min(n_open, MAX_TILTS) if only is None else only.size
         self.spend(TILT_LOOKS * int(n_tilted))
-        base = self._with_value(base)
-        return shrink_by_tilts(
-            region, self.samples.Z, relaxation, base, self.cutoff, over, only, spreads, self._mapped
+        base, note = self._with_value(base), self._tilt_note(relaxation)
+        settled = shrink_by_tilts(
+            region, self.samples.Z, relaxation, base, self.cutoff, over, only, spreads, self._mapped, note
         )
+        return self._synced(region, settled)
+
+    def _synced(self, region: Region, settled: int) -> int:
+        """How many signs were settled, as far as that was written down, if it is to be."""
+        if self._recorder is None:
+            return settled
+        return max(settled, 0) if self._recorder.sync(self._thread.record, region) else -1
+
+    def _tilt_note(self, relaxation: Relaxation) -> Note | None:
+        """What writes down tilts, if they are to be written."""
+        if self._recorder is None:
+            return None
+        return partial(self._recorder.note_tilts, self._thread.record, relaxation.c, self.cutoff)
+
+    def _note_point(self, node: Signs, bound: Bound) -> bool:
+        """Write down a bound, if it is to be written. False if the node is known to be closed.
+
+        What the checker will know of a node is then all that the search knows.
+        """
+        if self._recorder is None:
+            return bound.value < self.cutoff
+        relaxation = bound.start.owner
+        assert isinstance(relaxation, Relaxation)
+        return self._note_step(node, relaxation.c, bound.b) < np.inf
+
+    def _note_step(self, node: Signs, c: Vector, b: Vector) -> float:
+        """Write down a bound by its c and its minimum. Returns it; infinite if that closes the node."""
+        assert self._recorder is not None
+        self._recorder.note_point(node.record, self._as_written(c), b, self.cutoff)
+        node.bound = max(node.bound, self._recorder.value(node.record))
+        return node.bound if self._recorder.sync(node.record, node.region) else np.inf
+
+    def _as_written(self, c: Vector) -> Vector:
+        """Curvatures with as many digits as are written, if they are to be."""
+        return c if self._recorder is None else self._recorder.rounded(c)
 
     def _with_value(self, base: Bound) -> Bound:
         """A bound that is no less than what is proved: a relaxation may have none of its own."""
@@ -398,8 +461,9 @@ class SignSearch(BestFirst[Signs]):
         relaxation = base.start.owner
         assert isinstance(relaxation, Relaxation)
         self.spend(TILT_LOOKS * 2 * self.samples.Z.shape[1])
-        base = self._with_value(base)
-        return shrink_by_box(region, self.samples.Z, relaxation, base, self.cutoff, self._is_over)
+        base, note = self._with_value(base), self._tilt_note(relaxation)
+        settled = shrink_by_box(region, self.samples.Z, relaxation, base, self.cutoff, self._is_over, note)
+        return self._synced(region, settled)
 
     def _tighten(self, node: Signs, max_rounds: int, first: bool = False) -> bool:
         """Rounds of ascent and tilts, as long as they pay. False if the node holds nothing better."""
@@ -409,19 +473,27 @@ class SignSearch(BestFirst[Signs]):
             room = max(self.cutoff - node.bound, MIN_ROOM_SHARE * abs(self.cutoff), MIN_ROOM)
             mu = FIRST_BARRIER * (self.cutoff if turn == 0 and first else room) / q
             ascent = self.transfer.ascend(
-                region, node.c, node.start.b, self.cutoff, mu, LAST_BARRIER * room / q, STEPS_PER_ROUND
+                region,
+                node.c,
+                node.start.b,
+                self.cutoff,
+                mu,
+                LAST_BARRIER * room / q,
+                STEPS_PER_ROUND,
+                None if self._recorder is None else partial(self._note_step, node),
             )
             if ascent.closed:
                 return False
             if ascent.value == -np.inf:
                 return True
-            node.c, node.start = ascent.c, Start(ascent.b)
-            node.bound = max(node.bound, ascent.value)
-            if first:
-                self.control.report()
+            node.c, node.start = self._as_written(ascent.c), Start(ascent.b)
             relaxation = self._relax(region, node.c)
             base = relaxation.minimise(node.start)
-            if base.value >= self.cutoff:
+            if self._recorder is None:
+                node.bound = max(node.bound, ascent.value)
+            if first:
+                self.control.report()
+            if not self._note_point(node, base):
                 return False
             if self._is_over():
                 return True
@@ -436,7 +508,9 @@ class SignSearch(BestFirst[Signs]):
         return True
 
     def _expand(self, node: Signs) -> list[Signs]:
+        self._thread.record = node.record
         parts = self._parts_of(node)
+        node.record.is_over = all(part is not node for part in parts)
         # There are many nodes in a round, and what belongs to the last minimisation is large.
         node.start = Start(node.start.b)
         return parts
@@ -456,7 +530,7 @@ class SignSearch(BestFirst[Signs]):
         if self.n_first_left == 0:
             left = (self.cutoff - node.bound) / before if is_kept and before > 0.0 else 0.0
             node.left = max(left, CLOSED_LEFT)
-        if not is_kept or node.bound >= self.cutoff:
+        if not is_kept or (node.bound >= self.cutoff and self._recorder is None):
             return []
         self.offer(node.start.b)
         parts = self._split_slab(node)
@@ -473,12 +547,16 @@ class SignSearch(BestFirst[Signs]):
     def _bound_again(self, node: Signs) -> bool:
         """Bound a node whose parent was tightened. False if it holds nothing better."""
         plain = self._plain(node)
-        node.bound = max(node.bound, plain.value)
-        if node.bound >= self.cutoff:
+        if self._recorder is None:
+            node.bound = max(node.bound, plain.value)
+        if not self._note_point(node, plain):
             return False
         node.start = plain.start
         if plain.factor is not None:
-            if shrink_by_ellipsoid(node.region, self.samples, plain, self.cutoff) < 0:
+            if (
+                self._recorder is None
+                and shrink_by_ellipsoid(node.region, self.samples, plain, self.cutoff) < 0
+            ):
                 return False
             # Samples that could not lend curvature before begin with very little.
             node.c = np.where(node.c == 0.0, first_transfer(node.region), node.c)
@@ -519,10 +597,16 @@ class SignSearch(BestFirst[Signs]):
         if free.size == 0 and node.is_far:
             return [self._unscaled(node)]
         if free.size == 0:
-            self._leave(max(node.bound, self._plain(node).value))
+            plain = self._plain(node)
+            if self._recorder is None:
+                node.bound = max(node.bound, plain.value)
+            if self._note_point(node, plain) or self._recorder is None:
+                self._leave(node.bound)
             return []
         sample = self._branching_sample(node, free)
         on, off = self._copy(node), self._copy(node)
+        if self._recorder is not None:
+            self._recorder.split(node.record, sample, on.record, off.record)
         on.region.l[sample] = max(on.region.l[sample], 0.0)
         off.region.U[sample] = min(off.region.U[sample], 0.0)
         return [self._unscaled(part) for part in (on, off) if decide(tuple(part.region)) >= 0]

@@ -17,9 +17,10 @@ from rectifit.certificate.envelope import OFF, ON
 from rectifit.certificate.incumbent import Incumbent
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.proof import MEMORY_LIMIT, ProofResult
-from rectifit.certificate.recording import ProofFile, Recorder
-from rectifit.certificate.records import MAX_LISTED, Region
+from rectifit.certificate.recording import SIGN_CLAIM_SHARE, ProofFile, Recorder
+from rectifit.certificate.records import Region
 from rectifit.certificate.search import Search
+from rectifit.checking.rows import distinct_rows
 from rectifit.clock import Clock
 from rectifit.data.problem import Point, RowPoint
 from rectifit.fit import relative_gap
@@ -35,8 +36,6 @@ POLISH_STEPS = 50
 POLISH_TOL = 1e-10
 # Share of the gap that must be closed for another row of the history.
 HISTORY_SHARE = 0.02
-# Coefficients up to which proof files can be written: all corners of cells are enumerated.
-MAX_RECORDED_COLUMNS = MAX_LISTED + 1
 # Seconds between two lines of progress.
 REPORT_SECONDS = 0.02
 
@@ -162,14 +161,13 @@ class Driver:
                 "proof is given, but columns of X are linearly dependent; leave some out, or set alpha, so "
                 "that a proof file can be written"
             )
-        if len(T) > MAX_RECORDED_COLUMNS:
-            raise ValueError(
-                f"proof is given, but there are {len(T)} coefficients; proof files can be written for up to "
-                f"{MAX_RECORDED_COLUMNS}, the intercept included"
-            )
-        rows = self.reduced.rows
+        rows, data, n_columns = self.reduced.rows, self.problem.loaded(), len(T)
         rows = np.column_stack([rows, np.ones(len(rows))]) if self.problem.fit_intercept else rows
-        return Recorder(proof, rows, T, self.reduced.objective)
+        X, w = data.dense().astype(np.float64), data.sample_weight
+        distinct = distinct_rows(self.problem.fit_intercept, self.problem.alpha, X, data.y, w)
+        checked = distinct.inside(np.ones(len(distinct.y), np.bool_), T, np.zeros((n_columns, 0)))
+        proof.margin = SIGN_CLAIM_SHARE
+        return Recorder(proof, rows, T, self.reduced.objective, checked)
 
     def _prove(self) -> bool:
         if self._recorder is not None:
@@ -209,6 +207,8 @@ class Driver:
         """The value down to which a proof must reach."""
         objective = self.best.objective
         room = max(self._gap, SUM_TOL) * objective
+        if self._proof is not None:
+            room *= 1.0 - 2.0 * self._proof.margin
         room += ZERO_OBJECTIVE_TOL * self.problem.null_objective
         # What rounding takes from the bound in the end is proved on top, but never more than the objective.
         return self.reduced.value(objective - max(room - self._slack, self._slack))

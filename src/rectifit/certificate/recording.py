@@ -21,16 +21,22 @@ from typing import IO, Any
 import numpy as np
 
 from rectifit._typing import Index, Mask, Matrix
-from rectifit.certificate.records import LOG_BOUND, LOG_DRAW, LOG_FAR, LOG_LENGTH, CellLog
+from rectifit.certificate.recording_signs import SignRecorder
+from rectifit.certificate.records import LOG_BOUND, LOG_DRAW, LOG_FAR, LOG_LENGTH, CellLog, Samples
 from rectifit.checking.cells import BOUND, DRAW, FACE, FAR, LENGTH
 from rectifit.checking.reading import MAGIC, Claim
+from rectifit.checking.rows import Rows
 from rectifit.checking.trees import CLOSED, END, EXPAND, TREE
 from rectifit.tolerances import GRAM_RANK_TOL
 
-__all__ = ["CLOSED", "TOO_NARROW", "CellRecorder", "ProofFile", "Recorder"]
+__all__ = ["CLOSED", "SIGN_CLAIM_SHARE", "TOO_NARROW", "CellRecorder", "ProofFile", "Recorder"]
 
 # The end of a cell that is too narrow to be split.
 TOO_NARROW = 254
+# Share of the distance from bound to objective by which a file states less than the search has proved: over
+# cells, whose bounds the checker derives alike, and over signs.
+CLAIM_SHARE = 5e-7
+SIGN_CLAIM_SHARE = 1e-3
 # Null spaces of rows are spanned by fractions up to this denominator, or are not written.
 MAX_DENOMINATOR = 1000
 # Bytes of the head beyond those of a head with zeros: numbers get longer.
@@ -45,13 +51,14 @@ class ProofFile:
     Attributes
     ----------
     bound : what the search has proved, on the scale of the data
+    margin : share of the gap that is proved on top, for bounds that the checker derives in another way
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).resolve()
         self.beside = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         self._file: IO[bytes] | None = None
-        self.bound = -np.inf
+        self.bound, self.margin = -np.inf, CLAIM_SHARE
         self.setting: dict[str, float] = {}
 
     @property
@@ -106,14 +113,33 @@ class Recorder:
     rows : the distinct rows of the data, with a 1 for an intercept
     to_coefficients : from coordinates of the search to coefficients
     to_objective : from losses of the search to objectives
+    checked_rows : the rows of the checker, in the coordinates of the search
     """
 
     def __init__(
-        self, file: ProofFile, rows: Matrix, to_coefficients: Matrix, to_objective: Callable[[float], float]
+        self,
+        file: ProofFile,
+        rows: Matrix,
+        to_coefficients: Matrix,
+        to_objective: Callable[[float], float],
+        checked_rows: Rows,
     ) -> None:
-        self.file, self.to_objective = file, to_objective
+        self.file, self.to_objective, self._checked_rows = file, to_objective, checked_rows
         self._rows, self._to_coefficients, self._n_trees = rows, to_coefficients, 0
         self._nulls: dict[bytes, Matrix | None] = {}
+
+    def signs(self, samples: Samples) -> SignRecorder:
+        """What writes down a search over signs."""
+        return SignRecorder(
+            self._write, self._checked_rows, samples, self._to_coefficients, self.to_objective
+        )
+
+    def _write(self, record: bytes) -> None:
+        """Write a record, behind the head."""
+        if not self.file.has_begun:
+            unit = self.to_objective(1.0) - self.to_objective(0.0)
+            self.file.begin({"unit": unit}, len(self._to_coefficients))
+        self.file.write(record)
 
     def null_space(self, inside: Mask) -> Matrix | None:
         """Columns that span all coefficients for which these rows have exactly u = 0; None if unknown."""
@@ -141,9 +167,7 @@ class Recorder:
 
     def begin(self, inside: Mask, T: Matrix, null: Matrix, splits: Any) -> int:
         """Begin a tree; returns its number."""
-        if not self.file.has_begun:
-            self.file.begin({"unit": self.to_objective(1.0) - self.to_objective(0.0)}, len(T))
-        self.file.write(
+        self._write(
             struct.pack("<BB", TREE, T.shape[1])
             + np.packbits(inside).tobytes()
             + np.ascontiguousarray(T, "<f8").tobytes()

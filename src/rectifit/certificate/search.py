@@ -25,8 +25,8 @@ from rectifit.certificate.best_first import Control
 from rectifit.certificate.branching import SignSearch
 from rectifit.certificate.cells import CellSearch
 from rectifit.certificate.proof import MEMORY_LIMIT
-from rectifit.certificate.recording import Recorder
-from rectifit.certificate.records import LIMIT, Kinds, Limits, Region, Samples
+from rectifit.certificate.recording import CLAIM_SHARE, Recorder
+from rectifit.certificate.records import LIMIT, MAX_LISTED, Kinds, Limits, Region, Samples
 from rectifit.parallel import workers
 from rectifit.tolerances import CONSTRAINT_LENGTH
 
@@ -34,6 +34,8 @@ __all__ = ["Search"]
 
 # Coefficients up to which there are cells: so many bits have the signs of a corner.
 MAX_CELL_COLUMNS = 31
+# Coefficients up to which cells can be written to proof files: all of their corners are enumerated.
+MAX_RECORDED_COLUMNS = MAX_LISTED + 1
 # Coefficients from which on cells are a last resort, for their number grows with each by a factor of 2 to 3.
 MANY_COLUMNS = 14
 # The first piece of work on cells, in looks at all samples: at least so many, and so many per sample. That is
@@ -145,7 +147,7 @@ class Search:
     budget : int, optional
         Looks at all samples after which the search ends. Slabs and cells, which need many, are not begun.
     recorder : Recorder, optional
-        Writes a proof file, which holds cells alone.
+        Writes a proof file, which holds signs without slabs, or cells.
     """
 
     def __init__(
@@ -162,7 +164,8 @@ class Search:
         self._samples, self._control, self._recorder = samples, control, recorder
         self._is_cone, self._may_grow = is_cone, may_grow
         self._memory_limit, self._budget = memory_limit, budget
-        signs = SignSearch(samples, control, region, HALF * memory_limit, budget)
+        sign_recorder = None if recorder is None else recorder.signs(samples)
+        signs = SignSearch(samples, control, region, HALF * memory_limit, budget, sign_recorder)
         self._signs = Part(signs)
         self._parts = [self._signs]
         # Work up to which a part is believed to be about to end, 0 before one was.
@@ -233,11 +236,26 @@ class Search:
         return any(part.search.is_closed for part in self._parts)
 
     def _run_recorded(self, recorder: Recorder) -> bool:
-        """The search in cells alone, written to a proof file."""
+        """The search by signs, or in cells where nothing holds the coefficients, written to a proof file."""
         if self._samples.y.size == 0:
             return True
+        signs, q = self._signs.search, self._samples.Z.shape[1]
+        assert isinstance(signs, SignSearch)
+        with workers(self._control.n_threads) as mapped:
+            while not signs.needs_slabs and not signs.is_done and not self._control.is_over():
+                signs.advance(mapped)
+        if not signs.needs_slabs:
+            signs.finish_record()
+            return signs.is_closed
+        if q > MAX_RECORDED_COLUMNS:
+            raise ValueError(
+                f"proof is given, but there are {q} coefficients, and directions in which no prediction "
+                "rises, as with an intercept; proof files can then be written for up to "
+                f"{MAX_RECORDED_COLUMNS} coefficients, the intercept included"
+            )
+        recorder.file.margin = CLAIM_SHARE
         # What samples with y <= 0 cost is all that the proof begins with.
-        proved = self._signs.search.lower_bound
+        proved = signs.lower_bound
         cells = CellSearch(
             self._samples,
             self._control,

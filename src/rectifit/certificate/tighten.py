@@ -24,6 +24,7 @@ from rectifit.certificate.relaxation import Bound, Region, Relaxation
 from rectifit.tolerances import INTERVAL_ATOL, INTERVAL_RTOL
 
 __all__ = [
+    "Note",
     "has_intervals",
     "heaviest",
     "is_open",
@@ -33,6 +34,9 @@ __all__ = [
     "shrink_by_tilts",
 ]
 
+# Called with lines that were tilted, downwards (1.0) or upwards, and where the minima were. Coordinates are
+# counted behind the rows.
+Note = Callable[[Index, float, Matrix], None]
 # Tilts that are minimised in one call.
 TILT_BATCH = 32
 # Lengths tau of each tilt that are tried, the range of factors between two, and the factor without a bound.
@@ -103,11 +107,12 @@ def tilted_bounds(
     is_over: Callable[[], bool],
     max_tries: int = MAX_TRIES,
     mapped: Callable[..., Iterator[Any]] = map,
+    where: Matrix | None = None,
 ) -> Vector:
     """For every line v of V the best lower bound of v'b over better solutions; minus infinity if none.
 
-    The best tau lifts the minimum of R, without its tilt, to the cutoff, as it does for a quadratic with
-    v'H^-1 v = spread; spread <- what it turned out to be.
+    where <- the points at which they were found. The best tau lifts the minimum of R, without its tilt, to
+    the cutoff, as it does for a quadratic with v'H^-1 v = spread; spread <- what it turned out to be.
     """
     best = np.full(len(V), -np.inf)
     if len(V) == 0:
@@ -126,7 +131,11 @@ def tilted_bounds(
             if found_there is None:
                 return best
             tilts, values, points = found_there
-            best[part] = np.maximum(best[part], (values - cutoff) / tau[part])
+            ends = (values - cutoff) / tau[part]
+            if where is not None:
+                is_best = ends > best[part]
+                where[part[is_best]] = points[is_best]
+            best[part] = np.maximum(best[part], ends)
             risen = values - np.einsum("ij,ij->i", tilts, points) - base.value
             found = values > -np.inf
             factor = np.sqrt(room / np.maximum(np.where(found, risen, room), MIN_RISE_SHARE * room))
@@ -151,12 +160,13 @@ def shrink_by_tilts(
     only: Index | None = None,
     spreads: Matrix | None = None,
     mapped: Callable[..., Iterator[Any]] = map,
+    note: Note | None = None,
 ) -> int:
     """Intervals of u from tilts along rows, where they may pay, or only lower ends of some; as `decide`.
 
-    A lower end pays where there is none, where the line of an envelope begins at it, and where the sample may
-    prove to be on; an upper end where it may prove to be off. spreads are those of the last time, downwards
-    and upwards, NaN where there are none, and are changed.
+    Tilts that narrow an interval are noted. A lower end pays where there is none, where the line of an
+    envelope begins at it, and where the sample may prove to be on; an upper end where it may prove to be off.
+    spreads are those of the last time, downwards and upwards, NaN where there are none, and are changed.
     """
     H = np.eye(Z.shape[1]) / FIRST_SPREAD if base.factor is None else base.start.curvature()
     first = np.einsum("ij,ji->i", Z, np.linalg.solve(H, Z.T))
@@ -166,13 +176,19 @@ def shrink_by_tilts(
     if index is None:
         lower, upper = _worthwhile(region, relaxation, base, cutoff, spreads)
         index = np.flatnonzero(lower)
-    spread = spreads[0, index]
-    low = tilted_bounds(relaxation, base, Z[index], cutoff, spread, is_over, mapped=mapped)
+    spread, where = spreads[0, index], np.zeros((index.size, Z.shape[1]))
+    low = tilted_bounds(relaxation, base, Z[index], cutoff, spread, is_over, mapped=mapped, where=where)
+    if note is not None:
+        pays = low > region.l[index]
+        note(index[pays], 1.0, where[pays])
     np.maximum.at(region.l, index, low - INTERVAL_ATOL)
     spreads[0, index] = spread
     index = np.flatnonzero(upper & ((region.l < 0.0) | (region.kind == SLAB)))
-    spread = spreads[1, index]
-    high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread, is_over, mapped=mapped)
+    spread, where = spreads[1, index], np.zeros((index.size, Z.shape[1]))
+    high = -tilted_bounds(relaxation, base, -Z[index], cutoff, spread, is_over, mapped=mapped, where=where)
+    if note is not None:
+        pays = high < region.U[index]
+        note(index[pays], -1.0, where[pays])
     np.minimum.at(region.U, index, high + INTERVAL_ATOL)
     spreads[1, index] = spread
     return int(decide(tuple(region)))
@@ -185,11 +201,16 @@ def shrink_by_box(
     base: Bound,
     cutoff: float,
     is_over: Callable[[], bool] = lambda: False,
+    note: Note | None = None,
 ) -> int:
     """Intervals of u from tilts along the coordinates: better solutions lie in a box; as `decide`."""
     q = Z.shape[1]
-    V = np.vstack([np.eye(q), -np.eye(q)])
-    ends = tilted_bounds(relaxation, base, V, cutoff, np.full(2 * q, FIRST_SPREAD), is_over, MAX_BOX_TRIES)
+    V, where = np.vstack([np.eye(q), -np.eye(q)]), np.zeros((2 * q, q))
+    spread = np.full(2 * q, FIRST_SPREAD)
+    ends = tilted_bounds(relaxation, base, V, cutoff, spread, is_over, MAX_BOX_TRIES, where=where)
+    if note is not None:
+        note(np.arange(q) + len(Z), 1.0, where[:q])
+        note(np.arange(q) + len(Z), -1.0, where[q:])
     low, high = ends[:q], -ends[q:]
     if not np.isfinite(ends).all():
         return 0

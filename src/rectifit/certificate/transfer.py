@@ -44,6 +44,11 @@ FIRST_TRANSFER_ON = -0.3
 FIRST_TRANSFER = -0.002
 # How often all samples are looked at in an evaluation.
 EVALUATION_LOOKS = 12
+# Evaluations between two notes.
+NOTED_EVALUATIONS = 6
+# How often the best c is noted, as long as each time closes so much of the gap.
+MAX_NOTED_AGAIN = 6
+MIN_GAIN_AGAIN = 0.02
 # Samples times coefficients that a call may look at, that often, before the clock is looked at.
 CALL_WORK = 1 << 22
 
@@ -78,17 +83,31 @@ class Transfer:
     spend: Callable[[int], None] = lambda _: None
 
     def ascend(
-        self, region: Region, c: Vector, b: Vector, cutoff: float, mu: float, mu_end: float, max_steps: int
+        self,
+        region: Region,
+        c: Vector,
+        b: Vector,
+        cutoff: float,
+        mu: float,
+        mu_end: float,
+        max_steps: int,
+        note: Callable[[Vector, Vector], float] | None = None,
     ) -> Ascent:
-        """Maximise the bound, and shrink the region on the way."""
+        """Maximise the bound, and shrink the region on the way.
+
+        note is called with c and its minimum every few steps, and narrows the region to what follows from
+        them, and to nothing else; it returns the bound that it finds, infinite if nothing better is left.
+        """
         prepare(ascent_kernel.ascend)
         n, q = self.samples.Z.shape
         state, work, rows = AscentState.at(c, b, mu), AscentWork.empty(n, q), KernelRows.empty(2 * n, q)
         end, max_evaluations = ascent_kernel.PAUSED, max(CALL_WORK // (n * q), 1)
+        max_evaluations = max_evaluations if note is None else NOTED_EVALUATIONS
+        within = region if note is None else region.copy()
         while end == ascent_kernel.PAUSED and not self.is_over():
             end = ascent_kernel.ascend(
                 tuple(self.samples),
-                tuple(region),
+                tuple(within),
                 cutoff,
                 mu_end,
                 max_steps,
@@ -101,5 +120,18 @@ class Transfer:
             for point in state.seen[: state.counts[SEEN]]:
                 self.seen(point.copy())
             state.counts[SEEN] = 0
+            if note is not None and end == ascent_kernel.PAUSED:
+                if note(state.best_c, state.best_b) == np.inf:
+                    return Ascent(np.inf, state.best_c, state.best_b, True)
+                # What the kernel has concluded on the way was not noted.
+                within, state.numbers[BEST] = region.copy(), -np.inf
         value = float(state.numbers[BEST])
-        return Ascent(value, state.best_c, state.best_b, end == ascent_kernel.CLOSED)
+        if note is None or value == -np.inf:
+            return Ascent(value, state.best_c, state.best_b, end == ascent_kernel.CLOSED)
+        # What the kernel has concluded on the way follows again from the best c, by and by.
+        found, before = note(state.best_c, state.best_b), -np.inf
+        for _ in range(MAX_NOTED_AGAIN):
+            if found == np.inf or found - before < MIN_GAIN_AGAIN * (cutoff - found):
+                break
+            before, found = found, note(state.best_c, state.best_b)
+        return Ascent(value, state.best_c, state.best_b, found == np.inf)

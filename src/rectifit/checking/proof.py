@@ -103,7 +103,8 @@ def check_proof(file: str | Path, X: Any, y: Any, *, sample_weight: Any = None) 
         objective = objective_above(claim, X, y, weight)
         if not claim.lower_bound <= objective:
             raise ProofError("the file states a lower bound above the objective of its own coefficients")
-        n_nodes = check_trees(claim, distinct_rows(claim, X, y, weight), reader)
+        about = (claim.fit_intercept, claim.alpha, X, y, weight, claim.floor, claim.lower_bound)
+        n_nodes = check_trees(claim, distinct_rows(*about), reader)
     return CheckedProof(
         claim.lower_bound,
         objective,

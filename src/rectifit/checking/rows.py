@@ -157,17 +157,25 @@ def _scaled(values: Vector, exponent: int | npt.NDArray[np.int64]) -> Vector:
     return np.asarray(scaled)
 
 
-def distinct_rows(claim: Claim, X: Matrix, y: Vector, weight: Vector | None) -> Distinct:
-    """Rows, outcomes and ridge from the data."""
+def distinct_rows(
+    fit_intercept: bool,
+    alpha: float,
+    X: Matrix,
+    y: Vector,
+    weight: Vector | None,
+    floor: float = 0.0,
+    target: float = 0.0,
+) -> Distinct:
+    """Rows, outcomes and ridge from the data, of which an objective is to be reached."""
     if len(y) > MAX_SAMPLES:
         raise ProofError(f"there are more than {MAX_SAMPLES:,} samples, for which rounding is not bounded")
     w = np.ones(len(y)) if weight is None else weight
-    A = np.column_stack([X, np.ones(len(X))]) if claim.fit_intercept else X
-    k, j = _exponent(np.append(y, claim.floor)), _exponent(w)
+    A = np.column_stack([X, np.ones(len(X))]) if fit_intercept else X
+    k, j = _exponent(np.append(y, floor)), _exponent(w)
     c = np.array([_exponent(column) for column in A.T], dtype=np.int64)
     A = _scaled(A, -c)
-    y, floor, w = _scaled(y, -k), float(np.ldexp(claim.floor, -k)), _scaled(w, -j)
-    penalty = np.ldexp(np.full(claim.n_features, claim.alpha), -2 * c[: claim.n_features] - j)
+    y, floor, w = _scaled(y, -k), float(np.ldexp(floor, -k)), _scaled(w, -j)
+    penalty = np.ldexp(np.full(X.shape[1], alpha), -2 * c[: X.shape[1]] - j)
     if not all(_within(values) for values in (A, w, penalty)):
         raise ProofError("the data have a range of sizes that the checker cannot handle")
     # What is lost in y - floor, exactly (Knuth).
@@ -196,7 +204,7 @@ def distinct_rows(claim: Claim, X: Matrix, y: Vector, weight: Vector | None) -> 
     constant += float(kept[zero] @ np.square(mean[zero])) * (1.0 - gamma(m + 4))
     good = (kept > 0.0) & ~zero
     shift = c - k
-    return Distinct(A[good], kept[good], mean[good], penalty, constant, shift, 2 * k + j, claim.lower_bound)
+    return Distinct(A[good], kept[good], mean[good], penalty, constant, shift, 2 * k + j, target)
 
 
 def _within(values: Matrix | Vector) -> bool:

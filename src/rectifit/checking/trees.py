@@ -22,6 +22,7 @@ from rectifit.checking.cells import BOUND, DRAW, FACE, FAR, LENGTH, OFF, Cell, C
 from rectifit.checking.reading import Claim, ProofError, Reader
 from rectifit.checking.rounding import up
 from rectifit.checking.rows import Distinct
+from rectifit.checking.sign_tree import NODE, SIGNS, SignTree
 
 __all__ = ["CLOSED", "END", "EXPAND", "TREE", "check_trees"]
 
@@ -51,7 +52,7 @@ class CellTree:
         # What trees of faces prove beyond the bound, for rows that are off only almost.
         self._reserve = 0.0 if self.members.all() else claim.reserve
         self._spare = float(np.ldexp(claim.reserve, -data.exponent))
-        self.n_cells = 2 * self.q
+        self.n_cells: int = 2 * self.q
         # Of every cell that is split, the number of its first part, and where both are described.
         self._parts: dict[int, tuple[int, int]] = {}
 
@@ -175,8 +176,13 @@ class CellTree:
 def check_trees(claim: Claim, data: Distinct, reader: Reader) -> int:
     """Check all trees of a file that count; returns how many cells there are."""
     trees: list[CellTree] = []
+    signs: SignTree | None = None
     while (tag := reader.take("B")[0]) != END:
-        if tag == TREE:
+        if tag == SIGNS and signs is None:
+            signs = SignTree(reader, data, claim)
+        elif tag == NODE and signs is not None:
+            signs.index()
+        elif tag == TREE:
             trees.append(CellTree(reader, data, claim))
         elif tag == EXPAND and (number := reader.take("I")[0]) < len(trees):
             trees[number].index()
@@ -184,8 +190,12 @@ def check_trees(claim: Claim, data: Distinct, reader: Reader) -> int:
             raise ProofError("there is a record of an unknown kind or tree")
     if reader.at != len(reader.content):
         raise ProofError("something follows the end of the proof")
+    n_nodes = sum(tree.n_cells for tree in trees) + (0 if signs is None else signs.n_nodes)
     if data.is_settled:
-        return sum(tree.n_cells for tree in trees)
+        return n_nodes
+    if signs is not None:
+        signs.walk()
+        return n_nodes
     if not trees:
         raise ProofError("the file has no proof")
     if not trees[0].members.all():
@@ -196,4 +206,4 @@ def check_trees(claim: Claim, data: Distinct, reader: Reader) -> int:
         checked.add(number)
         # Trees rest on those of fewer rows alone, so none rests on itself.
         todo += [other for other in trees[number].walk(trees) if other not in checked | set(todo)]
-    return sum(tree.n_cells for tree in trees)
+    return n_nodes

@@ -50,8 +50,7 @@ class Program(click.Group):
         except click.ClickException as error:
             _fail(error.format_message(), BAD_USAGE)
         except click.Abort:
-            # `cli.main` knows how to end.
-            raise KeyboardInterrupt from None
+            _fail("interrupted", FAILED)
         except VerificationError as error:
             _fail(f"the solution failed its verification: {error}", FAILED)
         except ProofError as error:

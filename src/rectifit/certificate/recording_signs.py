@@ -1,0 +1,255 @@
+"""Proof files of the search over signs: points, curvatures and slopes from which its bounds follow.
+
+The checker takes slopes at a point as they are best there. Where the point is at a kink, they do not follow
+from it, and those with which the quadratic is least at the point are written down, too. Slopes are in units
+of the checker, whose rows are multiples of those of the search.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from rectifit._typing import Index, Matrix, Vector
+from rectifit.certificate.ascent_kernel import decide
+from rectifit.certificate.records import CONVEX, Region, Samples
+from rectifit.certificate.relaxation import Relaxation, Start
+from rectifit.checking.rows import Rows
+from rectifit.checking.sign_tree import (
+    BOX,
+    CUTOFF,
+    NODE,
+    POINT,
+    SHARES,
+    SIGNS,
+    TILTS,
+    UNSPLIT,
+    UPWARDS,
+    WITHOUT_SHARES,
+)
+from rectifit.checking.signs import Curves, Node, Point, SignRules, Tilt
+
+__all__ = ["NodeRecord", "SignRecorder"]
+
+# A slope is at a kink if u is no farther from it than this share of the largest outcome.
+KINK_SHARE = 1e-7
+# Rows at kinks that are written with a point at most, per coefficient.
+MAX_KINKS_PER_COEFFICIENT = 4
+# Curvature that counts as 0, in whitened units.
+SMALL_CURVATURE = 1e-12
+# Curvature that keeps rows at their kinks.
+STIFF = 1e6
+# Gradients, as shares of all slopes, that count as 0, and Newton steps towards that.
+BALANCED_SHARE = 1e-13
+MAX_STEPS = 8
+# The coordinates of a box may leave so much of a direction over.
+MAX_REST = 0.4
+
+
+@dataclass
+class NodeRecord:
+    """What is to be written of a node: its steps, and the row by whose sign it is split.
+
+    known: what the checker will know of it. is_over: whether it was expanded, and not only tightened.
+    """
+
+    known: Node | None = None
+    number: int = 0
+    steps: list[bytes] = field(default_factory=list)
+    row: int = UNSPLIT
+    parts: tuple[NodeRecord, ...] = ()
+    is_over: bool = False
+
+
+class SignRecorder:
+    """Writes down the tree of a search over signs.
+
+    Parameters
+    ----------
+    file : called with bytes that are to be written
+    rows : the rows of the checker, in the coordinates of the search
+    samples : those of the search
+    T : from these coordinates to coefficients
+    to_objective : from losses of the search to objectives
+    """
+
+    def __init__(
+        self,
+        file: Callable[[bytes], None],
+        rows: Rows,
+        samples: Samples,
+        T: Matrix,
+        to_objective: Callable[[float], float],
+    ) -> None:
+        self._file, self._rules, self._T, self._n_nodes = file, SignRules(rows), T, 0
+        self._to_objective = to_objective
+        lengths = np.linalg.norm(samples.Z, axis=1)
+        self._scale = np.linalg.norm(rows.Z, axis=1) / np.where(lengths > 0.0, lengths, 1.0)
+        self._kink = KINK_SHARE * float(np.abs(rows.y).max(initial=0.0))
+
+    @staticmethod
+    def rounded(c: Vector) -> Vector:
+        """Curvatures as they are written, no larger than they were."""
+        short = c.astype("<f4")
+        larger = np.abs(short) > np.abs(c)
+        return np.where(larger, np.nextafter(short, np.float32(0.0)), short).astype(np.float64)
+
+    def _at(self, record: NodeRecord, cutoff: float) -> SignRules:
+        """The rules of the checker, for what is left below a cutoff, which is written if it has changed."""
+        objective = self._to_objective(cutoff)
+        self._rules.cutoff = self._rules.rows.above(objective)
+        if record.known is not None and record.known.cutoff != self._rules.cutoff:
+            record.steps.append(struct.pack("<Bd", CUTOFF, objective))
+            record.known = self._rules.below(record.known, self._rules.cutoff)
+        return self._rules
+
+    def begin(self, record: NodeRecord, samples: Samples, cutoff: float) -> bool:
+        """Write down why coordinates of better solutions are bounded. False if they are not."""
+        n, q = samples.Z.shape
+        # Of another cutoff than the one that is written first.
+        record.known = replace(self._rules.root(), cutoff=-np.inf)
+        rules = self._at(record, cutoff)
+        nothing = Samples.from_rows(samples.Z, np.zeros(n), np.zeros((q, q)))
+        far = np.full(n, np.inf)
+        relaxation = Relaxation(nothing, Region(np.full(n, CONVEX, np.int8), -far, far), np.zeros(n))
+        V = np.vstack([np.eye(q), -np.eye(q)])
+        points = relaxation.minimise_tilted(Start(np.zeros(q)), -V)[1]
+        # |(Za)_+|^2 - v'a at its minimum, which a little curvature has moved.
+        for _ in range(MAX_STEPS):
+            U = np.maximum(points @ samples.Z.T, 0.0)
+            gradient = 2.0 * U @ samples.Z - V
+            if not np.abs(gradient).sum(axis=1).max() > MAX_REST:
+                break
+            for e in range(2 * q):
+                inside = samples.Z[U[e] > 0.0]
+                H = 2.0 * inside.T @ inside + SMALL_CURVATURE * np.eye(q)
+                points[e] -= np.linalg.solve(H, gradient[e])
+        record.known = rules.boxed(record.known, points)
+        record.steps.append(struct.pack("<B", BOX) + points.astype("<f8").tobytes())
+        return bool(np.isfinite(record.known.box).all())
+
+    def sync(self, record: NodeRecord, region: Region) -> bool:
+        """What the checker will know becomes what the search knows. False if that closes the node."""
+        assert record.known is not None
+        n = self._scale.size
+        region.l[:n], region.U[:n] = record.known.low / self._scale, record.known.high / self._scale
+        return decide(tuple(region)) >= 0 and not record.known.is_closed
+
+    def value(self, record: NodeRecord) -> float:
+        """The bound that the checker will derive, as a loss of the search."""
+        assert record.known is not None
+        rows, zero = self._rules.rows, self._to_objective(0.0)
+        objective = float(np.ldexp(record.known.value + rows.constant, rows.exponent))
+        return (objective - zero) / (self._to_objective(1.0) - zero)
+
+    def note_point(self, record: NodeRecord, c: Vector, b: Vector, cutoff: float) -> None:
+        """Write down a bound, and where it was found."""
+        rules = self._at(record, cutoff)
+        node = self._with_shares(record, c)
+        point = self._point(node, rules.curves(node), b, None)
+        record.steps.append(struct.pack("<B", POINT) + packed(point))
+        record.known = rules.bounded(node, point)
+
+    def note_tilts(
+        self, record: NodeRecord, c: Vector, cutoff: float, lines: Index, sign: float, points: Matrix
+    ) -> None:
+        """Write down which lines were tilted, and where the minima were."""
+        rules = self._at(record, cutoff)
+        node = self._with_shares(record, c)
+        tilts, step = list[Tilt](), list[bytes]()
+        curves = rules.curves(node)
+        for line, b in zip(lines.tolist(), points, strict=True):
+            v = rules.direction(line, sign)
+            tilts.append(Tilt(line, sign, self._point(node, curves, b, v)))
+            step.append(struct.pack("<I", line if sign > 0.0 else line + UPWARDS) + packed(tilts[-1].point))
+        if tilts:
+            record.steps.append(struct.pack("<BI", TILTS, len(tilts)) + b"".join(step))
+            record.known = rules.tilted(node, tilts)
+
+    def _with_shares(self, record: NodeRecord, c: Vector) -> Node:
+        """Write down curvatures, if they are others than those of the last step."""
+        assert record.known is not None
+        if not np.array_equal(c, record.known.shares):
+            record.known = replace(record.known, shares=c.copy())
+            shares = struct.pack("<B", SHARES) + c.astype("<f4").tobytes()
+            record.steps.append(shares if c.any() else struct.pack("<B", WITHOUT_SHARES))
+        return record.known
+
+    def split(self, record: NodeRecord, row: int, on: NodeRecord, off: NodeRecord) -> None:
+        """Write down that a node is split, and into what."""
+        assert record.known is not None
+        record.row, record.parts = row, (on, off)
+        on.known, off.known = (self._rules.part(record.known, row, is_on) for is_on in (True, False))
+
+    def _point(self, node: Node, curves: Curves, b: Vector, v: Vector | None) -> Point:
+        """A point, with the slopes of rows at kinks; of a tilt along v, with any factor."""
+        rules, x, best, least = self._rules, b, Point(b, np.zeros(0, np.int64), np.zeros(0)), np.inf
+        (kappa, K, _), Z, tau = curves, rules.rows.Z, 0.0
+        for turn in range(MAX_STEPS):
+            u = Z @ x
+            lam = rules.slopes(node, kappa, u)
+            gradient = Z.T @ lam + 2.0 * (K @ x)
+            if v is not None and turn == 0:
+                tau = max(-float(gradient @ v) / float(v @ v), 0.0)
+            gradient += 0.0 if v is None else tau * v
+            kinks, low, high = self._kinks(node, kappa, u, lam)
+            if kinks.size > 0:
+                moved = np.linalg.lstsq(Z[kinks].T, -gradient, rcond=SMALL_CURVATURE)[0]
+                slopes = np.clip(lam[kinks] + moved, low, high)
+                gradient += Z[kinks].T @ (slopes - lam[kinks])
+                lam[kinks] = slopes
+            size = float(np.abs(gradient).max())
+            if size < least:
+                best, least = Point(x, kinks, lam[kinks]), size
+            if size <= BALANCED_SHARE * np.abs(lam).sum():
+                break
+            # A Newton step, with curvatures as they are a little farther on.
+            bend = rules.slopes(node, kappa, u + self._kink) - rules.slopes(node, kappa, u - self._kink)
+            bend = np.clip(0.5 * bend / self._kink, 0.0, 2.0 * rules.rows.w)
+            bend[kinks] = STIFF * rules.rows.w[kinks]
+            H = 2.0 * K + Z.T @ (bend[:, None] * Z)
+            x = x - np.linalg.solve(H + SMALL_CURVATURE * np.eye(len(H)), gradient)
+        return best
+
+    def _kinks(self, node: Node, kappa: Vector, u: Vector, lam: Vector) -> tuple[Index, Vector, Vector]:
+        """Rows at kinks, and between which numbers their slopes may lie."""
+        rules = self._rules
+        below, above = (rules.slopes(node, kappa, u + side * self._kink) for side in (-1.0, 1.0))
+        # Beyond an end every slope that leads away is one of the envelope.
+        below = np.where(u <= node.low + self._kink, -np.inf, np.minimum(below, lam))
+        above = np.where(u >= node.high - self._kink, np.inf, np.maximum(above, lam))
+        jump = above - below - 8.0 * self._kink * rules.rows.w
+        index = np.flatnonzero((jump > 0.0) & (above > below))
+        most = MAX_KINKS_PER_COEFFICIENT * rules.q
+        if index.size > most:
+            index = np.sort(index[np.argsort(-jump[index], kind="stable")[:most]])
+        return index, below[index], above[index]
+
+    def write(self, record: NodeRecord) -> None:
+        """Write a node that was expanded; its parts get the next two numbers."""
+        if not record.is_over:
+            return
+        if self._n_nodes == 0:
+            self._file(struct.pack("<BB", SIGNS, len(self._T)) + self._T.astype("<f8").tobytes())
+            self._n_nodes = 1
+        head = struct.pack("<BII", NODE, record.number, len(record.steps))
+        self._file(head + b"".join(record.steps) + struct.pack("<I", record.row))
+        for part in record.parts:
+            part.number = self._n_nodes
+            self._n_nodes += 1
+        record.steps, record.parts, record.known = [], (), None
+
+    def write_open(self, record: NodeRecord) -> None:
+        """Write what is known of a node that is open at the end."""
+        if record.steps:
+            record.is_over = True
+            self.write(record)
+
+
+def packed(point: Point) -> bytes:
+    """A point as it is written."""
+    rows = point.rows.astype("<u4").tobytes() + point.slopes.astype("<f8").tobytes()
+    return point.x.astype("<f8").tobytes() + struct.pack("<I", point.rows.size) + rows

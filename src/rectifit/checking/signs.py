@@ -1,0 +1,386 @@
+"""What follows in a node of the search over signs from a point, curvatures and a few slopes.
+
+A node holds all better solutions g with low_i <= u_i <= high_i, u_i = z_i'g. For any lambda and kappa let
+
+    alpha = min over low <= u <= high of w (max(0, u) - y)^2 - lambda u - kappa u^2
+
+in every row. Then the loss is in the node at least
+
+    A + G'g + g'Kg,     A = sum alpha, G = sum lambda z, K = B + sum kappa zz',
+
+and if K is positive definite that is a bound of all of the node, and better solutions lie in an ellipsoid.
+Nothing else is used but what single samples cost, and that |u_+| <= |y| + sqrt(cutoff) (Lemmas 5 to 7 of the
+page "Proof files").
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from rectifit._typing import Index, Matrix, Vector
+from rectifit.checking.rounding import SLACK, UNIT, gamma, inverse_factor, lower_sum, norm_up, up
+from rectifit.checking.rows import Rows
+
+__all__ = ["Curves", "Node", "Point", "SignRules", "Tilt"]
+
+# Curvature that makes K definite where it is singular, as shares of that of all rows.
+RIDGES = (1e-10, 1e-8, 1e-6, 1e-4)
+
+
+class Point(NamedTuple):
+    """A point, and rows whose slopes do not follow from it, for it is at their kinks."""
+
+    x: Vector
+    rows: Index
+    slopes: Vector
+
+
+@dataclass(frozen=True)
+class Node:
+    """Between which ends all u of better solutions lie, and what is proved of their loss.
+
+    box: the least and the largest of each coordinate. shares: of the curvature w of a row, the share that is
+    taken off K. cutoff: solutions are better if their loss is below it.
+    """
+
+    low: Vector
+    high: Vector
+    box: Matrix
+    shares: Vector
+    cutoff: float
+    value: float = -math.inf
+    is_closed: bool = False
+
+
+class Tilt(NamedTuple):
+    """A line, of a row or a coordinate behind the rows, with 1.0 for its low end, and a point."""
+
+    line: int
+    sign: float
+    point: Point
+
+
+class Curve(NamedTuple):
+    """K with a bound of the error of each entry, and the W and factor of `inverse_factor`.
+
+    paid: by how much a quadratic that is more curved than the loss may lie above it in the node.
+    """
+
+    K: Matrix
+    K_error: Matrix
+    W: Matrix
+    factor: float
+    paid: float
+
+
+class Curves(NamedTuple):
+    """kappa of all rows and their K; as it is, if that is shown to be definite, or with small ridges."""
+
+    kappa: Vector
+    K: Matrix
+    known: list[Curve]
+
+
+class Line(NamedTuple):
+    """A + G'g, the part of a quadratic that depends on slopes; G_error: of all entries of G together."""
+
+    A: float
+    G: Vector
+    G_error: float
+
+
+class Ellipsoid(NamedTuple):
+    """All g with a quadratic of at most the cutoff: |v'(g - centre)| <= radius |Wv|. value: its least one."""
+
+    value: float
+    centre: Vector
+    W: Matrix
+    radius: float
+
+
+class SignRules:
+    """What follows in a node from the few numbers of a step."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows, self.cutoff = rows, rows.cutoff
+        self.n, self.q = rows.Z.shape
+        self._unit = float((rows.w @ np.square(rows.Z)).mean()) if rows.Z.size else 1.0
+
+    def root(self) -> Node:
+        """Everything."""
+        far, sides = np.full(self.n, np.inf), np.array([[-np.inf], [np.inf]])
+        return Node(-far, far, np.tile(sides, self.q), np.zeros(self.n), self.cutoff)
+
+    def below(self, node: Node, cutoff: float) -> Node:
+        """A node of solutions with a loss below a cutoff, and where they are by what single samples cost.
+
+        With room = cutoff - the cost of all y <= 0, w (u_+ - y)^2 <= room if y > 0, and
+        w (u_+ - y)^2 <= room + w y^2 otherwise.
+        """
+        w, y, node = self.rows.w, self.rows.y, replace(node, cutoff=cutoff)
+        fixed = self.rows.squares[y <= 0.0]
+        room = up(-lower_sum(-cutoff, float(fixed.sum()) * (1.0 - gamma(len(fixed) + 4))))
+        if not room > 0.0:
+            return replace(node, is_closed=True)
+        radius = up(np.sqrt(up(room / w + np.square(np.minimum(y, 0.0)))))
+        radius = up(radius + 4.0 * UNIT * (np.abs(y) + radius))
+        low = y - radius
+        return self._narrowed(node, np.where((y > 0.0) & (low > 0.0), low, -np.inf), y + radius)
+
+    def _narrowed(self, node: Node, low: Vector, high: Vector) -> Node:
+        """A node in which u also lies between these ends."""
+        low, high = np.maximum(node.low, low), np.minimum(node.high, high)
+        is_closed = node.is_closed or bool((low > high).any())
+        return replace(node, low=low, high=high, is_closed=is_closed)
+
+    def _within(self, node: Node, box: Matrix) -> Node:
+        """A node in which coordinates also lie in a box, and what that says about u."""
+        low, high = np.maximum(node.box[0], box[0]), np.minimum(node.box[1], box[1])
+        node = replace(node, box=np.array([low, high]), is_closed=node.is_closed or bool((low > high).any()))
+        if not np.isfinite(node.box).all():
+            return node
+        size = float(np.abs(node.box).max())
+        centre, half = self.rows.Z @ (0.5 * (low + high)), np.abs(self.rows.Z) @ up(0.5 * (high - low))
+        half = up(half + 2.0 * size * (self.rows.doubt + 4.0 * UNIT * self.rows.size))
+        return self._narrowed(node, centre - half, centre + half)
+
+    def part(self, node: Node, row: int, is_on: bool) -> Node:
+        """The part of a node in which a row has u >= 0, or the one with u <= 0."""
+        low, high = node.low.copy(), node.high.copy()
+        if is_on:
+            low[row] = max(low[row], 0.0)
+        else:
+            high[row] = min(high[row], 0.0)
+        return self._narrowed(node, low, high)
+
+    def boxed(self, node: Node, points: Matrix) -> Node:
+        """Coordinates of better solutions: for v >= 0, sum w v z'g <= |v| |u_+| <= |v| (|y| + sqrt cutoff).
+
+        With v = (Za)_+ for each a of the points, the left side is near one coordinate, up or down, and the
+        rest is bounded by the largest coordinate.
+        """
+        rows, q = self.rows, self.q
+        most = up(math.sqrt(up(float(rows.squares.sum())))) + up(math.sqrt(max(node.cutoff, 0.0)))
+        V = np.maximum(points @ rows.Z.T, 0.0)
+        sums, index = (V * rows.w) @ rows.Z, np.arange(2 * q)
+        error = up((V * rows.w) @ (rows.doubt + gamma(self.n + 4) * rows.size))
+        signs, axes = np.repeat([1.0, -1.0], q), np.tile(np.arange(q), 2)
+        along = signs * sums[index, axes]
+        rest = np.abs(sums).sum(axis=1) - np.abs(along)
+        along = along * (1.0 - SLACK) - error
+        if not (along > 0.0).all():
+            return node
+        reach = up(most * np.sqrt(up(np.square(V) @ rows.w)) / along)
+        share = up((up(rest) + error) / along)
+        if not float(share.max()) < 0.5:
+            return node
+        largest = up(float(reach.max()) / (1.0 - float(share.max())))
+        ends = up(reach + share * largest)
+        return self._within(node, np.array([-ends[q:], ends[:q]]))
+
+    def curvatures(self, node: Node) -> Vector:
+        """kappa of every row: all of w where u >= 0, and otherwise what the node says."""
+        w = self.rows.w
+        kappa = np.where(node.low >= 0.0, w, np.minimum(-node.shares * w, w))
+        return np.where(np.isinf(node.low), np.minimum(kappa, 0.0), kappa)
+
+    def slopes(self, node: Node, kappa: Vector, u: Vector) -> Vector:
+        """lambda of every row: the slope at u of the convex envelope of f - kappa u^2 from low to high.
+
+        Any slopes are sound; these are the best ones at a point.
+        """
+        w, y, low, high = self.rows.w, self.rows.y, node.low, node.high
+        u = np.clip(u, low, high)
+        curve, left = w - kappa, -2.0 * kappa * u
+        right = 2.0 * curve * u - 2.0 * w * y
+
+        def h(x: Vector) -> Vector:
+            return w * np.square(np.maximum(x, 0.0) - y) - kappa * x * x
+
+        with np.errstate(all="ignore"):
+            chord = (h(high) - h(low)) / (high - low)
+            # A tangent from the low end to the right branch, which it touches at t.
+            t = low + np.sqrt(np.maximum(low * low - (2.0 * w * y * low - kappa * low * low) / curve, 0.0))
+            tangent = 2.0 * curve * t - 2.0 * w * y
+            # A line that touches both branches, where the left one is convex, at a and s.
+            roots = np.sqrt(np.maximum(-kappa, 0.0)), np.sqrt(np.maximum(curve, 0.0))
+            both = -2.0 * w * y * roots[0] / (roots[0] + roots[1])
+            a, s = both / (-2.0 * kappa), (both + 2.0 * w * y) / (2.0 * curve)
+            touches = (kappa < 0.0) & (y > 0.0) & (a > low)
+            start, end = np.where(touches, a, low), np.where(touches, s, t)
+            line = np.where(touches, both, tangent)
+            line = np.where(end > high, np.where(touches, both, chord), line)
+            mixed = np.where(u >= end, right, np.where(u <= start, np.where(kappa < 0.0, left, line), line))
+            # With y <= 0 the left branch ends at 0, unless a line from its end touches the right one.
+            off = np.where(kappa > 0.0, -kappa * low, left)
+            short = (y <= 0.0) & ~((kappa > 0.0) & (-kappa * low > -2.0 * w * y))
+            mixed = np.where(short, np.where(u > 0.0, right, off), mixed)
+            # Without a low end: the tangent that is level there.
+            level = np.maximum(np.where(u > 0.0, right, 0.0), 0.0)
+            mixed = np.where(np.isinf(low) & (kappa >= 0.0), level, mixed)
+            below = np.where(
+                kappa > 0.0, (h(np.minimum(high, 0.0)) - h(low)) / (np.minimum(high, 0.0) - low), left
+            )
+            found = np.where(low >= 0.0, right, np.where(high <= 0.0, below, mixed))
+        return np.where(np.isfinite(found), found, 0.0)
+
+    def curves(self, node: Node) -> Curves:
+        """K of a node, and what is needed of its inverse."""
+        rows, kappa = self.rows, self.curvatures(node)
+        K = rows.B + rows.Z.T @ (kappa[:, None] * rows.Z)
+        K, times = 0.5 * (K + K.T), max(1.0, float(np.max(np.abs(kappa) / rows.w, initial=0.0)))
+        K_error = up(times * rows.K_error)
+        inverse = inverse_factor(K, K_error) if np.isfinite(K).all() else None
+        if inverse is not None:
+            return Curves(kappa, K, [Curve(K, K_error, *inverse, 0.0)])
+        known = []
+        for ridge in RIDGES:
+            ridge *= self._unit
+            paid = up(ridge * float(np.square(node.box).max(axis=0).sum()))
+            more = K + ridge * np.eye(self.q)
+            error = K_error + 4.0 * UNIT * np.abs(more)
+            inverse = inverse_factor(more, error) if np.isfinite(K).all() and math.isfinite(paid) else None
+            if inverse is not None:
+                known.append(Curve(more, error, *inverse, paid))
+        return Curves(kappa, K, known)
+
+    def support(self, node: Node, curves: Curves, point: Point) -> Line:
+        """Lemma 5: a quadratic below the loss, with slopes as they are best at a point."""
+        rows = self.rows
+        lam = self.slopes(node, curves.kappa, rows.Z @ point.x)
+        lam[point.rows] = point.slopes
+        G_error = up(float(np.abs(lam) @ (rows.doubt + gamma(self.n + 4) * rows.size)))
+        return Line(self._least(node, lam, curves.kappa), rows.Z.T @ lam, G_error)
+
+    def _least(self, node: Node, lam: Vector, kappa: Vector) -> float:
+        """No more than the sum of all alpha.
+
+        Left of 0 a row has w y^2 - lambda u - kappa u^2, where all numbers are exact; right of it
+        w y^2 - (lambda + 2 w y) u + (w - kappa) u^2, where the rounding of the two is paid for.
+        """
+        w, y, low, high = self.rows.w, self.rows.y, node.low, node.high
+        squares = self.rows.squares
+        found, left_error = least_on(-lam, -kappa, low, np.minimum(high, 0.0))
+        best = np.where((low < 0.0) | (high <= 0.0), found, np.inf)
+        error = np.where(np.isfinite(best), left_error, 0.0)
+        found, right_error = least_on(-(lam + 2.0 * w * y), w - kappa, np.maximum(low, 0.0), high)
+        is_right = (high > 0.0) | (low >= 0.0)
+        best = np.where(is_right, np.minimum(best, found), best)
+        doubt = 8.0 * UNIT * (np.abs(lam) + 2.0 * w * np.abs(y) + (w + np.abs(kappa)) * np.abs(high))
+        error = error + np.where(is_right, right_error + doubt * np.abs(high), 0.0)
+        if not (np.isfinite(best) & np.isfinite(error)).all():
+            return -math.inf
+        total = float(squares.sum()) + float(best.sum())
+        rounding = gamma(self.n + 12) * float(squares.sum() + np.abs(best).sum())
+        return total - float(up(float(error.sum()) + rounding + 4.0 * UNIT * abs(total)))
+
+    def ellipsoid(self, line: Line, curve: Curve, cutoff: float) -> Ellipsoid | None:
+        """Lemma 6: the least value of a quadratic, and all g up to the cutoff; None if there is no number."""
+        (A, G, G_error), (K, K_error, W, factor, paid), q = line, curve, self.q
+        if not (math.isfinite(A) and math.isfinite(G_error)):
+            return None
+        centre = -0.5 * (W.T @ (W @ G))
+        size = np.abs(centre)
+        blur = gamma(2 * q + 8) * float(np.abs(G) @ size + size @ np.abs(K) @ size)
+        blur = up(blur + float(size @ K_error @ size) + G_error * float(size.max(initial=0.0)))
+        rest = lower_sum(A, -paid, float(G @ centre), float(centre @ K @ centre), -blur)
+        r = G + 2.0 * (K @ centre)
+        r_error = 2.0 * K_error @ size + gamma(2 * q + 8) * (np.abs(G) + 2.0 * np.abs(K) @ size)
+        r_error = up(float(r_error.sum()) + G_error)
+        reach, root = up(np.abs(W).sum() * (1.0 + SLACK)), up(math.sqrt(factor))
+        pull = norm_up(W @ r) + reach * (r_error + gamma(q + 2) * float(np.abs(r).sum()))
+        pull = 0.5 * up(root * up(pull))
+        room = -lower_sum(-cutoff, rest) + up(pull * pull)
+        value = lower_sum(rest, -up(pull * pull))
+        radius = up((pull + up(math.sqrt(up(max(room, 0.0))))) * root)
+        return Ellipsoid(value, centre, W, radius) if math.isfinite(value) else None
+
+    def bounded(self, node: Node, point: Point) -> Node:
+        """A node with the bound of a quadratic, and within its ellipsoid."""
+        curves = self.curves(node)
+        found = self._best(self.support(node, curves, point), curves, node.cutoff)
+        if found is None:
+            return node
+        value = max(node.value, found.value)
+        node = replace(node, value=value, is_closed=node.is_closed or value >= self.cutoff)
+        if node.is_closed:
+            return node
+        rows, far = self.rows, float(np.abs(found.centre).max())
+        size = up(np.abs(found.W).sum() * (1.0 + SLACK))
+        u = rows.Z @ found.centre
+        spread = up(np.sqrt(np.square(rows.Z @ found.W.T).sum(axis=1))) + size * rows.doubt
+        spread = up(found.radius * up(spread) + 2.0 * far * (rows.doubt + gamma(4) * rows.size))
+        columns = up(np.sqrt(np.square(found.W).sum(axis=0)))
+        far = up(found.radius * columns + 4.0 * UNIT * np.abs(found.centre))
+        node = self._within(node, np.array([found.centre - far, found.centre + far]))
+        return self._narrowed(node, u - spread, u + spread)
+
+    def direction(self, line: int, sign: float) -> Vector:
+        """The row `line`, or a coordinate behind the rows, up or down."""
+        return np.asarray(sign * (self.rows.Z[line] if line < self.n else np.eye(self.q)[line - self.n]))
+
+    def tilted(self, node: Node, tilts: list[Tilt]) -> Node:
+        """One end of each of some intervals, all from what is known before.
+
+        Lemma 7: with v = sign z and any tau > 0, v'g >= (min [A + G'g + g'Kg + tau v'g] - cutoff) / tau.
+        """
+        low, high, box = node.low.copy(), node.high.copy(), node.box.copy()
+        far, curves = float(np.abs(node.box).max(initial=0.0)), self.curves(node)
+        for line, sign, point in tilts:
+            v = self.direction(line, sign)
+            line_at = self.support(node, curves, point)
+            least = self._end(line_at, curves, point.x, v, node.cutoff)
+            if line >= self.n:
+                k, side = line - self.n, int(sign < 0.0)
+                box[side, k] = sign * max(least, sign * box[side, k])
+            elif math.isfinite(least) and math.isfinite(far):
+                least -= float(up(self.rows.doubt[line] * far + 4.0 * UNIT * abs(least)))
+                ends = low if sign > 0.0 else high
+                ends[line] = sign * max(least, sign * ends[line])
+        return self._within(self._narrowed(node, low, high), box)
+
+    def _best(self, line: Line, curves: Curves, cutoff: float) -> Ellipsoid | None:
+        """The ellipsoid with the largest least value."""
+        found = [self.ellipsoid(line, curve, cutoff) for curve in curves.known]
+        return max((each for each in found if each is not None), key=lambda each: each.value, default=None)
+
+    def _end(self, line: Line, curves: Curves, x: Vector, v: Vector, cutoff: float) -> float:
+        """No more than v'g for all better solutions of a node, from slopes as they are best at x."""
+        gradient, length = line.G + 2.0 * (curves.K @ x), float(v @ v)
+        tau = -float(gradient @ v) / length if length > 0.0 else 0.0
+        if not 0.0 < tau < math.inf:
+            return -math.inf
+        error = up(line.G_error + 4.0 * UNIT * float(np.abs(line.G).sum() + tau * np.abs(v).sum()))
+        found = self._best(Line(line.A, line.G + tau * v, error), curves, cutoff)
+        if found is None:
+            return -math.inf
+        end = lower_sum(found.value, -cutoff) / tau
+        return end - float(up(8.0 * UNIT * abs(end)))
+
+
+def least_on(slope: Vector, curve: Vector, low: Vector, high: Vector) -> tuple[Vector, Vector]:
+    """The least slope u + curve u^2 from low to high, and a bound of the rounding of this number.
+
+    A convex one is nowhere below that of its vertex, which counts unless the slope at an end is known to
+    lead away from it. Without an end it must rise there, or be level.
+    """
+    with np.errstate(all="ignore"):
+        ends, errors = [], []
+        for x, outwards in ((low, -1.0), (high, 1.0)):
+            value = slope * x + curve * x * x
+            size = np.abs(slope * x) + np.abs(curve) * x * x
+            rises = (curve > 0.0) | ((curve == 0.0) & (outwards * slope >= 0.0))
+            ends.append(np.where(np.isinf(x), np.where(rises, np.inf, -np.inf), value))
+            errors.append(np.where(np.isinf(x), 0.0, 8.0 * UNIT * size))
+        least, error = np.minimum(*ends), np.maximum(*errors)
+        vertex = -(slope * slope) / (4.0 * curve)
+        margin = 8.0 * UNIT * (np.abs(slope) + 2.0 * curve * np.maximum(np.abs(low), np.abs(high)))
+        leads = (slope + 2.0 * curve * low >= margin) | (slope + 2.0 * curve * high <= -margin)
+        counts = (curve > 0.0) & ~leads
+        least = np.where(counts, vertex, least)
+        error = np.where(counts, 8.0 * UNIT * np.abs(vertex), error)
+    return least, error
