@@ -164,6 +164,8 @@ def test_a_stored_model(people, tmp_path):
     rows = people.iloc[[5, 9]].drop(columns=["hours", "w"])
     np.testing.assert_array_equal(stored.predict(rows), model.predict(rows))
     np.testing.assert_array_equal(stored.predict(to_polars(rows)), model.predict(rows))
+    assert model._repr_html_() == model.solution_._repr_html_()
+    assert "bs(age, df=4)[1]" in model._repr_html_()
     assert str(stored.summary()) == str(model.summary(covariance="HC1"))
     np.testing.assert_allclose(
         marginal_effects(stored).coefficient, marginal_effects(model).coefficient, rtol=1e-9

@@ -31,6 +31,7 @@ peer = smf.ols("wage ~ educ + exper + tenure", frame).fit(cov_type="HC1")
         "exper, tenure",
         "-(educ - 2*tenure) + 1 = exper*3",
         "Intercept = 20",
+        "(educ = 0), (2*(exper - tenure) = 0.1)",
     ],
 )
 def test_wald_is_that_of_statsmodels_where_all_rows_are_active(hypotheses):
@@ -124,7 +125,7 @@ def test_names_of_any_kind(text, factors):
         ("educ = ", "the end is unexpected after '='"),
         ("educ exper = 0", "'exper' is unexpected after 'educ'"),
         ("educ = 0,", "the end is unexpected after ','"),
-        ("(educ = 0", "'=' is unexpected after 'educ'"),
+        ("(educ = 0", "the end is unexpected after '0'"),
         ("educ = 1 ?", "'.' cannot be read"),
         ("", "the end is unexpected"),
         ("1 = 1", "has one that is about no estimate"),

@@ -42,6 +42,10 @@ class FittedModel:
     encoding: Encoder
     weights: str | None = None
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.solution_._repr_html_()
+
     def encode(self, data: Any) -> Any:
         """Rows as numbers, one column per coefficient."""
         if not hasattr(data, "columns"):

@@ -3,9 +3,9 @@
     hypotheses = side "=" side ... , ...     side = term +- term ...
     term = factor */ factor ...              factor = number, name, `name`, "(" side ")", with signs before it
 
-A side that stands alone is equal to 0. Products of two names are not linear and are refused. Names of any
-kind may stand as they are, such as C(region)[T.north] or a:b; where the text goes on with several of them,
-the longest is meant, and `backticks` settle the rest.
+An equation may stand in parentheses. A side that stands alone is equal to 0. Products of two names are not
+linear and are refused. Names of any kind may stand as they are, such as C(region)[T.north] or a:b; where the
+text goes on with several of them, the longest is meant, and `backticks` settle the rest.
 """
 
 from __future__ import annotations
@@ -155,14 +155,30 @@ class _Parser:
         """left - right of all equations."""
         lines = list[Vector]()
         while True:
+            n_enclosing = 0
+            while self._encloses_equation():
+                self.place, n_enclosing = self.place + 1, n_enclosing + 1
             sides = [self._sum()]
             while self._accept("="):
                 sides.append(self._sum())
             lines += [left - right for left, right in pairwise(sides)] if len(sides) > 1 else sides
+            if not all(self._accept(")") for _ in range(n_enclosing)):
+                raise self._unexpected()
             if self.tokens[self.place][1] == END:
                 return lines
             if not self._accept(","):
                 raise self._unexpected()
+
+    def _encloses_equation(self) -> bool:
+        """Whether a parenthesis begins here that has an equals sign in it."""
+        depth = 0
+        for kind, token in self.tokens[self.place :]:
+            depth += (kind == "sign") * ((token == "(") - (token == ")"))
+            if depth == 0:
+                return False
+            if kind == "sign" and token == "=":
+                return True
+        return False
 
     def _unexpected(self) -> ValueError:
         before = f"after {self.tokens[self.place - 1][1]!r} " if self.place else ""
