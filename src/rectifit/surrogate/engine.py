@@ -134,8 +134,8 @@ class Engine(ABC):
 
     def rounding_at_most(self, point: Point, largest: Vector) -> float:
         """The same or more, from the largest entry of every column, without a look at the rows."""
-        columns = np.append(point.beta, point.intercept)[: self.problem.n_columns]
-        extent = float(np.abs(columns) @ largest)
+        p = self.problem.n_features
+        extent = float(np.abs(point.beta) @ largest[:p]) + abs(point.intercept) * float(largest[p:].sum())
         return self.problem.rounding(math.sqrt(self.problem.n_samples) * extent, point.objective)
 
     @abstractmethod

@@ -28,11 +28,11 @@ MAX_MULTIPLICATIONS = 10_000_000
 def shorten(rows: WorkingRows, point: RowPoint) -> RowPoint | None:
     """The shortest coefficients equivalent to a point; None if they are unique or it would take too long."""
     problem, q = rows.problem, rows.n_columns
-    on = point.u > SHORTEST_ZERO_TOL * np.abs(point.u).max(initial=0.0)
     if problem.alpha > 0.0:
         return None
-    if np.count_nonzero(on) * q * q > MAX_MULTIPLICATIONS or rows.are_determined_by(point.u):
+    if np.count_nonzero(point.u > 0.0) * q * q > MAX_MULTIPLICATIONS or rows.are_determined_by(point.u):
         return None
+    on = point.u > SHORTEST_ZERO_TOL * np.abs(point.u).max(initial=0.0)
     weighted = problem.root_weight > 0.0
     largest = np.where(rows.largest > 0.0, rows.largest, 1.0)
     A = rows.weighted_columns(np.flatnonzero(weighted & on)) / largest
