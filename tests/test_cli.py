@@ -1,5 +1,6 @@
 import _thread
 import errno
+import io
 import json
 import subprocess
 import sys
@@ -388,7 +389,7 @@ def test_demo_tells_compiling_from_fitting(tmp_path, monkeypatch, seconds):
     monkeypatch.setattr("rectifit.cli.examples.certify", lambda *_, **__: certificate)
     monkeypatch.setattr("rectifit.cli.examples.write_report", lambda *_: "no report")
     said = " ".join(run("demo", "--report", tmp_path / "x.html").stdout.split())
-    assert ("Compiling took 12.0 s, once and for all. " in said) == (seconds > 0.0)
+    assert ("Compiling and loading code took 12.0 s, less from now on. " in said) == (seconds > 0.0)
     assert "The fit took 2.0 s, and the search for a proof 3.0 s." in said
 
 
@@ -608,12 +609,52 @@ def test_a_full_disk_leaves_what_was_there(data, tmp_path, monkeypatch):
     ):
         result = run(*arguments)
         assert result.exit_code == 1
+        # What was found is shown all the same.
+        assert ("certificate" in result.stdout) == (arguments[0] in ("fit", "certify"))
         path = str(arguments[-1])
         assert (
             result.stderr.splitlines()[-1] == f"rectifit: {path} cannot be written: No space left on device"
         )
         assert sorted(tmp_path.iterdir()) == before
         assert model.read_text() == known
+
+
+def test_a_full_disk_leaves_no_proof(data, tmp_path, monkeypatch):
+    before = sorted(tmp_path.iterdir())
+    path = tmp_path / "x.rproof"
+    opened = Path.open
+
+    class Full(io.BytesIO):
+        def write(self, _):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self):
+            super().close()
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def open_full(self, mode="r", *arguments, **options):
+        file = opened(self, mode, *arguments, **options)
+        if mode != "wb+":
+            return file
+        file.close()
+        return Full()
+
+    monkeypatch.setattr(Path, "open", open_full)
+    result = run("certify", data, "--target", "y", "--features", "x0", "--proof", path)
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1] == f"rectifit: {path} cannot be written: No space left on device"
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_an_interrupt_before_anything_is_found_is_no_fit(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rectifit.methods.auto.Auto.run", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        solve([[1.0], [2.0]], [0.0, 1.0])
+    # With a start there is something to return.
+    assert solve([[1.0], [2.0]], [0.0, 1.0], start=[0.5]).stopped == "it was interrupted"
 
 
 def test_files_are_replaced_where_links_point(tmp_path):

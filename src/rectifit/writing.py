@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["copy_file", "write_file"]
+__all__ = ["copy_file", "naming", "write_file"]
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Let errors of writing name the file that the user knows, not a temporary one or none."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
@@ -26,7 +36,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     '0.5 < 1'
     """
     data = content.encode() if isinstance(content, str) else content
-    try:
+    with naming(path):
         # A link stays a link.
         target = Path(path).resolve()
         if target.exists() and not target.is_file():
@@ -34,8 +44,6 @@ def write_file(path: str | Path, content: str | bytes) -> None:
             target.write_bytes(data)
         else:
             _replace(target, lambda beside: beside.write_bytes(data))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
 def copy_file(source: str | Path, path: str | Path) -> None:

@@ -28,6 +28,7 @@ from rectifit.checking.reading import MAGIC, Claim
 from rectifit.checking.rows import Rows
 from rectifit.checking.trees import CLOSED, END, EXPAND, TREE
 from rectifit.tolerances import GRAM_RANK_TOL
+from rectifit.writing import naming
 
 __all__ = ["CLOSED", "SIGN_CLAIM_SHARE", "TOO_NARROW", "CellRecorder", "ProofFile", "Recorder"]
 
@@ -55,7 +56,7 @@ class ProofFile:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).resolve()
+        self._name, self.path = path, Path(path).resolve()
         self.beside = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         self._file: IO[bytes] | None = None
         self.bound, self.margin = -np.inf, CLAIM_SHARE
@@ -69,39 +70,44 @@ class ProofFile:
         """Open the file, with room for the head."""
         self.setting = setting
         self._room = len(json.dumps(setting)) + HEAD_ROOM + NUMBER_ROOM * (n_columns + 12)
-        self._file = self.beside.open("wb+")
-        self._file.write(MAGIC + struct.pack("<I", self._room) + b" " * self._room)
+        with naming(self._name):
+            self._file = self.beside.open("wb+")
+        self.write(MAGIC + struct.pack("<I", self._room) + b" " * self._room)
 
     def write(self, record: bytes) -> None:
         """Add bytes."""
         assert self._file is not None
-        self._file.write(record)
+        with naming(self._name):
+            self._file.write(record)
 
     def finish(self, claim: Claim) -> Path:
         """Write the end, the head and the digest; returns where the file is until it is kept."""
         assert self._file is not None
-        self.write(struct.pack("<B", END))
-        head = json.dumps(asdict(claim)).encode()
-        self._file.seek(len(MAGIC) + 4)
-        self._file.write(head.ljust(self._room))
-        digest = hashlib.sha256()
-        self._file.seek(0)
-        while part := self._file.read(COPY_BYTES):
-            digest.update(part)
-        self._file.write(digest.digest())
-        self._file.close()
+        with naming(self._name):
+            self.write(struct.pack("<B", END))
+            head = json.dumps(asdict(claim)).encode()
+            self._file.seek(len(MAGIC) + 4)
+            self._file.write(head.ljust(self._room))
+            digest = hashlib.sha256()
+            self._file.seek(0)
+            while part := self._file.read(COPY_BYTES):
+                digest.update(part)
+            self._file.write(digest.digest())
+            self._file.close()
         return self.beside
 
     def keep(self) -> None:
         """Give the finished file its name."""
-        self.beside.replace(self.path)
+        with naming(self._name):
+            self.beside.replace(self.path)
 
     def discard(self) -> None:
         """Remove what was written, if the file was not kept."""
         if self._file is not None:
-            self._file.close()
-            with suppress(FileNotFoundError):
-                self.beside.unlink()
+            # On a full disk, what is not written yet cannot be written now.
+            with suppress(OSError):
+                self._file.close()
+            self.beside.unlink(missing_ok=True)
 
 
 class Recorder:

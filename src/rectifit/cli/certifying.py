@@ -11,7 +11,7 @@ from rectifit.api import certify, solve
 from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
 from rectifit.cli import options
 from rectifit.cli.loading import choose_alpha, has_intercept, load_table
-from rectifit.cli.show import print_certificate, print_json, print_notes
+from rectifit.cli.show import FilesWritten, print_certificate, print_json, print_notes
 from rectifit.formatting import write_objective
 from rectifit.model_file import SavedModel, describe_certificate, read_model, write_model
 from rectifit.tables import TextFormat, make_table, read_table
@@ -157,12 +157,15 @@ def certify_command(
     if model is not None and given_objective is not None:
         objective = write_objective(given_objective)
         notes.append(f"the fit in {model!r} has the objective {objective}; a better one was found")
+    written = FilesWritten()
     if save is not None:
         kind = None if cluster is None else "cluster"
         summary = solution.summary(names=table.names, covariance=kind, groups=table.groups)
-        write_model(SavedModel.from_solution(solution, summary, table, weights), save)
+        with written.trying():
+            write_model(SavedModel.from_solution(solution, summary, table, weights), save)
     if as_json:
         print_json({"target": table.target} | describe_certificate(certificate) | {"notes": notes})
-        return
-    print_certificate(certificate)
-    print_notes(notes)
+    else:
+        print_certificate(certificate)
+        print_notes(notes)
+    written.check()

@@ -13,7 +13,7 @@ from rectifit.api import solve
 from rectifit.certificate.proof import TARGET_GAP
 from rectifit.cli import options
 from rectifit.cli.loading import choose_alpha, has_intercept, load_table
-from rectifit.cli.show import print_fit, print_json, print_notes, write_report
+from rectifit.cli.show import FilesWritten, print_fit, print_json, print_notes, write_report
 from rectifit.cli.streaming import is_large_file, open_files
 from rectifit.inference.sandwich import KINDS
 from rectifit.methods.stages import STAGES, split_method
@@ -205,15 +205,19 @@ def fit(
         n_jobs=jobs,
     )
     model = SavedModel.from_solution(solution, summary, table, weights, with_sums=save is not None)
+    written = FilesWritten()
     if save is not None:
-        write_model(model, save)
+        with written.trying():
+            write_model(model, save)
     if report is not None:
         data_name = Path(data[0]).name if len(data) == 1 else f"{len(data)} files"
         data_name = "standard input" if data[0] == STANDARD_STREAM else data_name
-        notes.append(write_report(solution, summary, report, table.target, data_name))
+        with written.trying():
+            notes.append(write_report(solution, summary, report, table.target, data_name))
     if as_json:
         plain = model.model_dump(mode="json", exclude={"sums"})
         print_json(plain | {"notes": [*notes, *summary.notes]})
+        written.check()
         return
     print_fit(solution, summary, table.target)
     certificate = solution.certificate
@@ -225,6 +229,7 @@ def fit(
     ):
         notes.append("rectifit certify and --method auto+exact search for a proof")
     print_notes(notes)
+    written.check()
 
 
 @click.command()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from textwrap import fill
 from typing import Any
@@ -22,6 +23,7 @@ from rectifit.solution import Certificate, Solution
 from rectifit.tables import WARNING
 
 __all__ = [
+    "FilesWritten",
     "make_console",
     "print_certificate",
     "print_facts",
@@ -37,6 +39,27 @@ ADVICE = "; run rectifit certify"
 WIDTH = 100
 # Characters between names and facts.
 COLUMN_GAP = 2
+
+
+class FilesWritten:
+    """Errors of writing files, which wait until what was found has been shown."""
+
+    def __init__(self) -> None:
+        self._errors: list[OSError] = []
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """Write a file within this block."""
+        try:
+            yield
+        except OSError as error:
+            self._errors.append(error)
+
+    def check(self) -> None:
+        """OSError, with the names of all files, if one could not be written."""
+        if self._errors:
+            names = " and ".join(str(error.filename or "a file") for error in self._errors)
+            raise OSError(self._errors[0].errno, self._errors[0].strerror, names)
 
 
 def make_console() -> Console:

@@ -109,6 +109,9 @@ class Search:
         except Halt as halt:
             reason = halt.reason
         except KeyboardInterrupt:
+            if self.best is None:
+                # There is nothing to return.
+                raise
             reason = Stop.INTERRUPTED
         finally:
             self.clock.abandon()
