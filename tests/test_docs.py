@@ -137,7 +137,10 @@ def test_blocks_are_told_apart():
 
 
 def test_picture_is_that_of_its_script(tmp_path, monkeypatch):
-    """The README shows what docs/draw_picture.py draws, up to small differences of fonts and versions."""
+    """The README shows what docs/draw_picture.py draws, but for letters that matplotlib's versions move.
+
+    Squares of 30 x 30 pixels differ by 0.03 between matplotlib 3.9 and 3.11, and by 0.06 without a line.
+    """
     import matplotlib.image
 
     monkeypatch.syspath_prepend(ROOT / "docs")
@@ -147,7 +150,10 @@ def test_picture_is_that_of_its_script(tmp_path, monkeypatch):
         module.draw().savefig(tmp_path / "again.png", dpi=120)
     again = matplotlib.image.imread(tmp_path / "again.png")
     assert kept.shape == again.shape
-    assert np.abs(kept - again).mean() < 0.02
+    squares = [
+        picture[..., :3].mean(axis=2).reshape(14, 30, 36, 30).mean(axis=(1, 3)) for picture in (kept, again)
+    ]
+    assert np.abs(squares[0] - squares[1]).max() < 0.045
     for page in ("README.md", "docs/index.md"):
         assert module.PICTURE.name in (ROOT / page).read_text(encoding="utf-8")
 
