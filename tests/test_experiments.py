@@ -299,6 +299,15 @@ def test_excess_is_that_of_the_rows(run):
     assert set(small[COLOURS[PROOF]].get_ydata()) == {MIN_EXCESS}
 
 
+def test_the_page_names_the_mean_excess(run):
+    statistics = summarise(run[1])
+    sections = {s.anchor: s for s in make_page(statistics, draw_figures(statistics), []).sections}
+    (text,) = sections["excess"].paragraphs
+    assert f"{LABELS[OURS]} less than 0.0001 %" in text
+    mean = np.mean([excess["sorting"].mean for excess in statistics.excesses.values()])
+    assert f"sorting {100 * mean:.3g} %" in text
+
+
 def test_without_proofs_nothing_is_said_of_excess(run):
     statistics = summarise(row for row in run[1] if row.task.method != PROOF)
     drawn = draw_figures(statistics)

@@ -139,7 +139,11 @@ def _excess_sections(statistics: Statistics, figures: Mapping[str, Any], table: 
         method: fmean(excess[method].mean for excess in statistics.excesses.values())
         for method in COMPARED_METHODS
     }
-    listed = ", ".join(f"{LABELS[method]} {write_share(max(mean, 0.0))}" for method, mean in means.items())
+    least = f"less than {write_share(MIN_EXCESS)}"
+    listed = ", ".join(
+        f"{LABELS[method]} {write_share(mean) if mean >= MIN_EXCESS else least}"
+        for method, mean in means.items()
+    )
     parts: list[Figure | Table] = [
         Figure.from_matplotlib(figures["excess"], EXCESS_ALT, EXCESS),
         Figure.from_matplotlib(figures["excess-in-time"], BOUGHT_ALT, BOUGHT),
