@@ -1,5 +1,6 @@
 """Fits by a formula: its encoding, its state in model files, and what a formula may not have."""
 
+import html
 import json
 import pickle
 
@@ -14,6 +15,7 @@ import rectifit
 from rectifit import load_model, relu, save_model, solve
 from rectifit.formulas import FormulaEncoding, read_formula
 from rectifit.inference import marginal_effects
+from rectifit.report import write_report
 
 FORMULAS = (
     "age + educ",
@@ -173,6 +175,18 @@ def test_a_stored_model(people, tmp_path):
     asked = {"time_limit": None, "target_gap": 0.5}
     assert stored.certify(people, **asked).lower_bound == pytest.approx(model.certify(**asked).lower_bound)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(rows), model.predict(rows))
+
+
+def test_the_report_of_a_fit_by_a_formula(people, tmp_path):
+    """It names the formula, and says what its pictures of effects do not show."""
+    path = tmp_path / "page.html"
+    warning = "A formula made these variables."
+    write_report(relu("hours ~ age*C(region) - 1", people), path)
+    page = html.unescape(path.read_text(encoding="utf-8"))
+    assert "relu('hours ~ age + C(region) + age:C(region) - 1', data)" in page
+    assert warning in page
+    write_report(solve(people[["age"]], people["hours"]), path)
+    assert warning not in path.read_text(encoding="utf-8")
 
 
 def test_constraints_by_name(people):

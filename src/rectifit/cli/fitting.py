@@ -15,6 +15,7 @@ from rectifit.cli import options
 from rectifit.cli.loading import choose_alpha, has_intercept, load_table
 from rectifit.cli.show import FilesWritten, print_fit, print_json, print_notes, write_report
 from rectifit.cli.streaming import is_large_file, open_files
+from rectifit.fitted_model import FittedModel
 from rectifit.inference.sandwich import KINDS
 from rectifit.methods.stages import STAGES, split_method
 from rectifit.model_file import SavedModel, read_model, write_model
@@ -212,8 +213,10 @@ def fit(
     if report is not None:
         data_name = Path(data[0]).name if len(data) == 1 else f"{len(data)} files"
         data_name = "standard input" if data[0] == STANDARD_STREAM else data_name
+        # A model knows that its columns come from a formula.
+        fitted = FittedModel(solution, table.encoding, weights)
         with written.trying():
-            notes.append(write_report(solution, summary, report, table.target, data_name))
+            notes.append(write_report(fitted, summary, report, table.target, data_name))
     if as_json:
         plain = model.model_dump(mode="json", exclude={"sums"})
         print_json(plain | {"notes": [*notes, *summary.notes]})

@@ -16,6 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from rectifit.cli.options import read_units
+from rectifit.fit import fit_of
+from rectifit.fitted_model import FittedModel
 from rectifit.formatting import write_duration, write_number, write_objective, write_share
 from rectifit.inference import Summary
 from rectifit.inference.tables import describe_covariance
@@ -117,7 +119,7 @@ def print_certificate(certificate: Certificate) -> None:
 
 
 def write_report(
-    solution: Solution,
+    solution: Solution | FittedModel,
     summary: Summary,
     path: str,
     target: str,
@@ -136,7 +138,12 @@ def write_report(
 
 
 def _write_page(
-    solution: Solution, summary: Summary, path: str, target: str, data_name: str, units: Mapping[str, str]
+    solution: Solution | FittedModel,
+    summary: Summary,
+    path: str,
+    target: str,
+    data_name: str,
+    units: Mapping[str, str],
 ) -> None:
     # Imported here: other commands start faster without the libraries that draw.
     from rectifit.comparison import compare_fit
@@ -150,7 +157,7 @@ def _write_page(
         units=units,
         command=click.get_current_context().find_root().obj,
         summary=summary,
-        comparison=compare_fit(solution, verbose=1),
+        comparison=compare_fit(fit_of(solution), verbose=1),
     )
 
 

@@ -45,6 +45,10 @@ class FormulaEncoding:
     levels: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
     states: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """The right-hand side of the formula, with all products written out."""
+        return " + ".join(":".join(term) for term in self.terms) + " - 1" * (not self.has_intercept)
+
     @cached_property
     def factors(self) -> dict[str, Expression]:
         """All factors of the terms, checked."""

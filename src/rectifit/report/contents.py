@@ -60,6 +60,7 @@ class ReportData:
     comparison : with other ways to fit, or None
     obstacle : why there is no comparison, if there is a reason
     origin : what made the report, and when
+    is_by_formula : whether a formula made the columns, so that several of them may come from one variable
     """
 
     target: str
@@ -75,6 +76,7 @@ class ReportData:
     comparison: Comparison | None
     obstacle: str | None
     origin: tuple[tuple[str, str], ...]
+    is_by_formula: bool = False
 
     def label(self, name: str) -> str:
         """The name of the outcome or of a variable, with its unit where it is known."""
@@ -91,6 +93,7 @@ def collect(
     comparison: Comparison | None = None,
     units: Mapping[str, str] | None = None,
     origin: tuple[tuple[str, str], ...] = (),
+    is_by_formula: bool = False,
 ) -> ReportData:
     """Compute what a report shows; arguments as in `write_report`."""
     problem = solution.problem
@@ -112,6 +115,7 @@ def collect(
         comparison=comparison,
         obstacle=find_obstacle(solution) if comparison is None else None,
         origin=origin,
+        is_by_formula=is_by_formula,
     )
 
 

@@ -12,7 +12,9 @@ import numpy as np
 from rectifit import __version__
 from rectifit.comparison import Comparison
 from rectifit.fit import Fit, fit_of
+from rectifit.fitted_model import FittedModel
 from rectifit.formatting import NOTHING, write_amount, write_count, write_duration, write_number, write_share
+from rectifit.formulas import FormulaEncoding
 from rectifit.inference import Summary, summarise
 from rectifit.report.contents import ReportData, collect
 from rectifit.report.sections import make_sections
@@ -80,9 +82,16 @@ def write_report(
         data_name=data_name,
         comparison=comparison,
         units=units,
+        is_by_formula=formula_of(solution) is not None,
         origin=(("made with", f"rectifit {__version__}"), ("date", _write_today()), made_by),
     )
     render(data).write(Path(path))
+
+
+def formula_of(model: Any) -> FormulaEncoding | None:
+    """The formula of a fit by one."""
+    encoding = model.encoding if isinstance(model, FittedModel) else None
+    return encoding if isinstance(encoding, FormulaEncoding) else None
 
 
 def describe_call(model: Any) -> str:
@@ -94,6 +103,9 @@ def describe_call(model: Any) -> str:
     >>> describe_call(solve([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0], "sorting", alpha=0.5))
     "solve(X, y, 'sorting', alpha=0.5)"
     """
+    formula = formula_of(model)
+    if formula is not None:
+        return f"relu({f'{fit_of(model).target} ~ {formula}'!r}, data)"
     if not isinstance(model, Fit):
         # Long parameters would be broken into several lines.
         return f"{' '.join(repr(model).split())}.fit(X, y)"

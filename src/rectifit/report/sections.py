@@ -16,6 +16,11 @@ from rectifit.web import Section
 
 __all__ = ["make_sections"]
 
+BY_FORMULA = (
+    "A formula made these variables. Several of them may come from one column, as age and I(age ** 2) do, "
+    "and each picture moves one of them alone. Predictions for rows that differ in the column itself show "
+    "what it does."
+)
 # Why a search stopped, where the usual words are those of the theory.
 STOPPED = {
     Stop.COMPLETED: "every guess was followed to its end",
@@ -107,6 +112,7 @@ def _effects(data: ReportData) -> Section:
             f"their own values of all others.{others} Bands and bars are {write_level(data.summary.level)} "
             f"intervals {describe_covariance(kind)}. A line is curved where the variable decides how many "
             "rows are predicted above the floor.",
+            *[BY_FORMULA] * data.is_by_formula,
         ],
         draw_effects(data),
     )
