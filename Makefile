@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest bench reproduce docs lint format dist clean
+.PHONY: help demo test test-lowest attack mutate coverage bench reproduce docs lint format dist clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -39,6 +39,23 @@ $(VENV)-lowest/.installed: pyproject.toml
 
 test-lowest: $(VENV)-lowest/.installed  ## run the tests with the lowest versions of all requirements
 	$(VENV)-lowest/bin/python -m pytest
+
+MINUTES ?= 10
+
+attack: $(VENV)/.installed-test  ## attack bounds, readers and files for MINUTES=10, with seeds that are new each time
+	$(BIN)/python -m pytest tests/test_attack.py -s --attack-minutes $(MINUTES)
+
+mutate: $(VENV)/.installed-test  ## make lines unsound, one at a time: do tests notice? MUTATE="words" chooses
+	$(BIN)/python benchmarks/mutations.py $(MUTATE)
+
+# Compiled code is run as Python, too, by tests with small data: what they leave out is not compiled code.
+coverage: $(VENV)/.installed-test  ## lines of src that tests run, compiled code among them; at least 95 %
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q tests/test_pieces.py tests/test_surrogate.py \
+	  tests/test_small_rows.py tests/test_look.py tests/test_attack.py -k "not leave_nothing and not at_once"
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 bench: $(VENV)/.installed-bench  ## compare speed with other solvers, side by side
 	$(BIN)/python benchmarks/run.py $(BENCH)

@@ -1,12 +1,26 @@
-"""Problems of all kinds that are legal and unpleasant, small enough for brute force."""
+"""Problems of all kinds that are legal and unpleasant, small enough for brute force, and an attack on one.
+
+The attack runs every method, and proofs of what it finds, with options and time limits that are drawn, and
+compares what they state with the optimum. That is known between two numbers: the least dual bound and the
+least objective, in rational arithmetic, of the surrogates of all active sets.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from brute import all_active_sets
+from exact import exact_objective
 
-from rectifit import Problem
+from rectifit import Problem, ProofError, SurrogateSolver, certify, check_proof, solve
+from rectifit.data import ArrayData
+from rectifit.solution import Certificate, Solution
 
 Generator = np.random.Generator
 
@@ -43,8 +57,8 @@ def collinear(rng: Generator, n: int, p: int) -> np.ndarray:
 
 
 def scaled(rng: Generator, n: int, p: int) -> np.ndarray:
-    """Columns of sizes between 1e-70 and 1e70."""
-    return rng.normal(size=(n, p)) * 10.0 ** rng.integers(-70, 71, size=p)
+    """Columns of sizes between 1e-150 and 1e150."""
+    return rng.normal(size=(n, p)) * 10.0 ** rng.integers(-150, 151, size=p)
 
 
 def tied(rng: Generator, n: int, p: int) -> np.ndarray:
@@ -109,7 +123,8 @@ def unpleasant(seed: int) -> tuple[str, Problem]:
     y = outcomes(rng, X)
     if rng.random() < 0.3:
         # Scales whose squares are still representable.
-        X, y = X * 10.0 ** rng.integers(-75, 76), y * 10.0 ** rng.integers(-150, 151)
+        room = 0 if design is scaled else 75
+        X, y = X * 10.0 ** rng.integers(-room, room + 1), y * 10.0 ** rng.integers(-150, 151)
     weight = None
     if rng.random() < 0.4:
         weight = 10.0 ** rng.uniform(-6.0, 6.0, size=n) if rng.random() < 0.5 else rng.integers(0, 3, size=n)
@@ -118,3 +133,104 @@ def unpleasant(seed: int) -> tuple[str, Problem]:
     alpha = float(rng.choice([0.0, 0.0, 0.1, 2.0]))
     problem = Problem.from_data(X, y, sample_weight=weight, fit_intercept=bool(rng.integers(2)), alpha=alpha)
     return design.__name__, problem
+
+
+class Optimum(NamedTuple):
+    """The optimum of a problem lies between `low` and `high`."""
+
+    low: float
+    high: Fraction
+
+
+def optimum(problem: Problem) -> Optimum:
+    """By brute force; points are compared as they are rounded, and the best are evaluated exactly."""
+    found = SurrogateSolver(problem).solve_each(all_active_sets(problem))
+    best = sorted(found, key=lambda s: problem.objective(s.beta, s.intercept))[:3]
+    zero = exact_objective(problem, np.zeros(problem.n_features), 0.0)
+    high = min(zero, *(exact_objective(problem, s.beta, s.intercept) for s in best))
+    return Optimum(min(s.dual_bound for s in found), high)
+
+
+# Stages that can begin, and those that can follow.
+FIRST = ("auto", "approximation", "sorting", "iterative", "multistart", "gd", "sgd", "exact")
+NEXT = ("", "", "+iterative", "+gd", "+sgd", "+exact")
+
+
+def _check(truth: Optimum, certificate: Certificate, objective: float, what: str) -> None:
+    rounding = certificate.rounding + 1e-15 * certificate.null_objective
+    assert Fraction(certificate.lower_bound) <= truth.high, f"{what}: a false bound"
+    assert objective >= truth.low - rounding, f"{what}: an objective below the optimum"
+    assert certificate.lower_bound <= objective, f"{what}: a bound above the objective"
+
+
+def attack(seed: int, folder: Path | None = None, methods: tuple[str, ...] = FIRST) -> Counter[str]:
+    """Whatever the methods and a proof state of one problem is true; counts of what was checked.
+
+    With a folder, proofs are written there, too, and checked.
+    """
+    kind, problem = unpleasant(seed)
+    truth, rng, counts = optimum(problem), np.random.default_rng([seed, 1]), Counter({kind: 1})
+    given: dict[str, Any] = {"sample_weight": problem.sample_weight, "fit_intercept": problem.fit_intercept}
+    given["alpha"] = problem.alpha
+
+    def limit() -> float | None:
+        return None if rng.random() < 0.5 else float(10.0 ** rng.uniform(-4.0, -1.0))
+
+    fits: list[Solution] = []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*dead neuron")
+        for first in methods:
+            options = {
+                "k": int(rng.integers(1, problem.n_samples + 1)),
+                "n_splits": int(rng.integers(1, problem.n_samples + 1)),
+                "n_starts": int(rng.integers(1, 6)),
+                "max_iter": int(rng.integers(1, 60)),
+                "target_gap": None if rng.random() < 0.7 else float(10.0 ** rng.uniform(-9.0, -1.0)),
+                "time_limit": limit(),
+                "n_jobs": int(rng.integers(1, 3)),
+            }
+            method = first + rng.choice(NEXT) if first != "exact" else first
+            fit = solve(problem.X, problem.y, method, random_state=seed, **given, **options)
+            what = f"seed {seed}, {kind}, {method}, {options}"
+            _check(truth, fit.certificate, fit.objective, what)
+            if fit.guarantee is not None:
+                slack = Fraction(fit.certificate.rounding) + Fraction(1e-12 * fit.objective)
+                slack += Fraction(1e-15 * fit.certificate.null_objective)
+                assert Fraction(fit.objective) <= Fraction(fit.guarantee) * truth.high + slack, what
+                counts["guarantees"] += 1
+            fit.verify()
+            fits.append(fit)
+            counts[first] += 1
+        # The same data in passes.
+        data = ArrayData(problem.X, problem.y, problem.sample_weight, block_rows=3, n_threads=1)
+        options = {name: given[name] for name in ("fit_intercept", "alpha")}
+        fit = solve(data, None, "sorting+iterative", n_splits=problem.n_samples, **options)
+        _check(truth, fit.certificate, fit.objective, f"seed {seed}, {kind}, in passes")
+        fit.verify()
+        counts["in passes"] += 1
+        about = fits[int(rng.integers(len(fits)))]
+        gap, seconds, memory = 10.0 ** rng.uniform(-9.0, -1.0), limit(), float(10.0 ** rng.uniform(5.0, 9.0))
+        proof = None if folder is None else folder / "p.rproof"
+        what = f"seed {seed}, {kind}, a proof with target_gap={gap}, time_limit={seconds}"
+        options = {"target_gap": gap, "time_limit": seconds, "memory_limit": memory}
+        try:
+            certificate = certify(problem.X, problem.y, about, proof=proof, **options)
+        except ProofError:
+            # Sizes that a proof file cannot be about.
+            counts["proofs refused: sizes"] += 1
+            certificate = certify(problem.X, problem.y, about, **options)
+        except ValueError as error:
+            if "columns of X are linearly dependent" not in str(error):
+                raise
+            counts["proofs refused: dependent columns"] += 1
+            certificate = certify(problem.X, problem.y, about, **options)
+        else:
+            if proof is not None:
+                checked = check_proof(proof, problem.X, problem.y, sample_weight=problem.sample_weight)
+                assert Fraction(checked.lower_bound) <= truth.high, f"{what}: a false proof"
+                counts["proofs checked"] += 1
+        _check(truth, certificate, certificate.objective, what)
+        certificate.solution.verify()
+        counts["certificates"] += 1
+        counts["optimal"] += certificate.status == "optimal"
+    return counts

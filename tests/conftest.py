@@ -1,5 +1,6 @@
 import signal
 
+import numba
 import pytest
 from hypothesis import settings
 
@@ -8,7 +9,22 @@ from rectifit.surrogate import near_far, resident
 
 # Problems are random but the same in every run; compiling inside the first example is no reason to fail.
 settings.register_profile("rectifit", deadline=None, derandomize=True)
+settings.register_profile("attack", deadline=None, max_examples=5000)
 settings.load_profile("rectifit")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--attack-minutes", type=float, default=0.0, help="how long test_attack.py goes on")
+    parser.addoption("--attack-seed", type=int, default=0, help="the first seed of that; 0: a new one")
+
+
+def pytest_configure(config):
+    if config.getoption("--attack-minutes"):
+        settings.load_profile("attack")
+    if numba.config.DISABLE_JIT:
+        # Compiled code has no warnings of NumPy: infinities and NaN go their way.
+        config.addinivalue_line("filterwarnings", "ignore::RuntimeWarning:rectifit")
+
 
 # A shell ignores Ctrl-C on behalf of what it runs in the background, where tests that interrupt would hang.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -30,5 +46,6 @@ def engine(request, monkeypatch):
 def one_type_per_kernel():
     """No kernel is compiled for other types than those of its annotations, which would take seconds."""
     yield
+    # Where numba is switched off, kernels are plain functions.
     for kernel in all_kernels():
-        assert set(kernel.function.signatures) <= {kernel.types}, kernel.name
+        assert set(getattr(kernel.function, "signatures", ())) <= {kernel.types}, kernel.name

@@ -1,8 +1,13 @@
+import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
+
+import pytest
 
 import rectifit
 
@@ -49,3 +54,58 @@ def test_the_conda_recipe_needs_what_the_package_needs():
     recipe = (ROOT / "conda" / "recipe.yaml").read_text()
     needed = recipe.partition("  run:\n")[2].partition("\ntests:")[0]
     assert wanted == set(re.findall(r"^    - (?!python)(.*)$", needed, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    """The wheel and the source archive, with what was compiled and cached around the sources."""
+    folder = tmp_path_factory.mktemp("dist")
+    (ROOT / "src" / "rectifit" / "__pycache__").mkdir(exist_ok=True)
+    (ROOT / "src" / "rectifit" / "__pycache__" / "left-over.nbi").touch()
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    wheel, source = sorted(folder.iterdir(), key=lambda path: path.suffix != ".whl")
+    return wheel, source
+
+
+def package_files():
+    files = (path for path in (ROOT / "src" / "rectifit").rglob("*") if path.is_file())
+    return {str(path.relative_to(ROOT / "src")) for path in files if "__pycache__" not in path.parts}
+
+
+def test_the_wheel_has_the_package_and_nothing_else(archives, tmp_path):
+    wheel, _ = archives
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        archive.extractall(tmp_path)
+    found = {name for name in names if ".dist-info/" not in name}
+    assert found == package_files()
+    assert {"rectifit/py.typed", "rectifit/web/page.html.j2", "rectifit/datasets/realizable.csv"} <= found
+    assert any(name.startswith("rectifit/instances/data/") for name in found)
+    assert {Path(name).name for name in names - found} == {
+        *("METADATA", "RECORD", "WHEEL", "LICENSE", "entry_points.txt")
+    }
+    # What is read from the package is in it.
+    code = (
+        "import rectifit; from rectifit.datasets import load_drug_spending as load; "
+        "from rectifit.instances import list_instances; "
+        "print(rectifit.__file__, len(load()[1]) > 0, len(list_instances()) > 100)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment
+    )
+    assert done.stdout.split() == [str(tmp_path / "rectifit" / "__init__.py"), "True", "True"]
+
+
+def test_the_source_archive_can_be_built_and_tested(archives):
+    _, source = archives
+    with tarfile.open(source) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {f"src/{name}" for name in package_files()} <= names
+    needed = ("pyproject.toml", "README.md", "LICENSE", "Makefile", "CHANGELOG.md", "CITATION.cff")
+    assert set(needed) <= names
+    assert {f"tests/{path.name}" for path in (ROOT / "tests").glob("*.py")} <= names
+    assert {"conda/recipe.yaml", ".ci/run"} <= names
+    unwanted = re.compile(r"__pycache__|\.py[co]$|\.nb[ic]$|\.venv|^build/|\.hypothesis|_cache")
+    assert not [name for name in names if unwanted.search(name)]

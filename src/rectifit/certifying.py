@@ -147,6 +147,10 @@ def _proof_file(problem: Problem, path: str | Path, box: float | None) -> ProofF
             f"proof is given, but there are {problem.n_samples:,} samples; proof files can be about up to "
             f"{MAX_SAMPLES:,}"
         )
+    if Path(path).exists() and not Path(path).is_file():
+        raise ValueError(
+            f"proof is {str(path)!r}, which is a folder or a device; it must be the name of a file"
+        )
     return ProofFile(path)
 
 

@@ -1,7 +1,7 @@
 """Records as rows of a CSV file that survives an interruption at any moment.
 
 Rows are appended as whole lines. A last line without its line end is incomplete: it is ignored when the file
-is read, and removed before anything is appended.
+is read, and removed before anything is appended. Runs that share a file take turns.
 """
 
 from __future__ import annotations
@@ -9,9 +9,18 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast, get_type_hints
+from typing import IO, Any, Generic, TypeVar, cast, get_type_hints
+
+from rectifit.writing import naming
+
+try:
+    import fcntl
+except ImportError:
+    # Windows has no such locks: there, runs must not share a file.
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["RowFile", "parse_rows"]
 
@@ -38,12 +47,8 @@ class RowFile(Generic[Record]):
 
     def repair(self) -> None:
         """Remove an incomplete line; write the header if the file is empty or missing."""
-        complete = self._complete_lines()
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("r+b" if self.path.exists() else "wb") as file:
-            file.truncate(len(complete))
-        if not complete:
-            self._write([[name for name, _ in _columns(self.kind)]])
+        self._write([])
 
     def append(self, rows: Iterable[Record]) -> None:
         """Append rows in a single write."""
@@ -51,13 +56,37 @@ class RowFile(Generic[Record]):
 
     def _write(self, lines: Iterable[Iterable[object]]) -> None:
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(lines)
-        with self.path.open("ab") as file:
+        writer = csv.writer(text, lineterminator="\n")
+        with naming(self.path), self.path.open("a+b") as file, _locked(file):
+            size = file.seek(0, io.SEEK_END)
+            file.seek(max(size - 1, 0))
+            if file.read(1) not in (b"\n", b""):
+                size = len(self._complete_lines())
+                file.truncate(size)
+            if size == 0:
+                writer.writerow([name for name, _ in _columns(self.kind)])
+            writer.writerows(lines)
             file.write(text.getvalue().encode())
 
     def _complete_lines(self) -> bytes:
         content = self.path.read_bytes() if self.path.exists() else b""
         return content[: content.rfind(b"\n") + 1]
+
+
+@contextmanager
+def _locked(file: IO[bytes]) -> Iterator[None]:
+    """Alone with an open file. The lock ends with the process, however that ends."""
+    if fcntl is not None:
+        # Some network file systems have no locks.
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+        file.flush()
+    finally:
+        if fcntl is not None:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def parse_rows(text: str, kind: type[Record], source: str) -> list[Record]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["copy_file", "naming", "write_file"]
+__all__ = ["copy_file", "naming", "temporary_beside", "write_file"]
+
+# Characters of the name of a file that a temporary name has: names of files may have 255 bytes.
+KEPT_NAME = 40
 
 
 @contextmanager
@@ -18,6 +21,11 @@ def naming(path: str | Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def temporary_beside(target: Path) -> Path:
+    """A hidden name in the same folder that no other thread, process or machine takes."""
+    return target.with_name(f".{target.name[:KEPT_NAME]}.{secrets.token_hex(8)}.tmp")
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
@@ -56,7 +64,7 @@ def copy_file(source: str | Path, path: str | Path) -> None:
 
 
 def _replace(target: Path, write: Callable[[Path], object]) -> None:
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    beside = temporary_beside(target)
     try:
         write(beside)
         if target.exists():

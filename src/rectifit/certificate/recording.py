@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import struct
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,7 +27,7 @@ from rectifit.checking.reading import MAGIC, Claim
 from rectifit.checking.rows import Rows
 from rectifit.checking.trees import CLOSED, END, EXPAND, TREE
 from rectifit.tolerances import GRAM_RANK_TOL
-from rectifit.writing import naming
+from rectifit.writing import naming, temporary_beside
 
 __all__ = ["CLOSED", "SIGN_CLAIM_SHARE", "TOO_NARROW", "CellRecorder", "ProofFile", "Recorder"]
 
@@ -57,7 +56,7 @@ class ProofFile:
 
     def __init__(self, path: str | Path) -> None:
         self._name, self.path = path, Path(path).resolve()
-        self.beside = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        self.beside = temporary_beside(self.path)
         self._file: IO[bytes] | None = None
         self.bound, self.margin = -np.inf, CLAIM_SHARE
         self.setting: dict[str, float] = {}

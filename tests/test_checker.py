@@ -1,0 +1,311 @@
+"""The checker of proof files at the edges of its rules, where they are equations."""
+
+import hashlib
+import struct
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from rectifit import ProofError, certify, check_proof
+from rectifit.checking.cells import OFF, ON, OPEN, Cell, CellRules, Corners
+from rectifit.checking.reading import DIGEST_BYTES, MAGIC, open_proof
+from rectifit.checking.rounding import lower_sum
+from rectifit.checking.rows import Distinct, Rows
+from rectifit.checking.trees import EXPAND, TREE
+
+HAIR = 1e-6
+
+
+def rules_for(Z, y, cutoff):
+    """Rules for rows of weight 1 without a ridge, in coordinates that are those of the data."""
+    n, q = Z.shape
+    size, none = np.abs(Z).sum(axis=1), np.zeros((q, q))
+    error = np.full((q, q), 1e-13 * np.square(Z).sum())
+    rows = Rows(Z, 1e-15 * size, size, np.ones(n), y, none, none, error, cutoff, 0.0, 0)
+    return CellRules(rows)
+
+
+def cell_of(rules, kind, low=-1.0, high=1.0, **more):
+    """The cell around the first axis, or a part of it."""
+    low, high = np.full(rules.q, low), np.full(rules.q, high)
+    low[0] = high[0] = 1.0
+    return Cell(0, 1.0, low, high, np.array(kind, dtype=np.int8), **more)
+
+
+def corners_at(cell, p):
+    """Corners of a cell with weights, of any sign, that make up a point."""
+    q = len(p)
+    bits = np.array([0, *(1 << k for k in range(1, q))])
+    V = np.where(bits[:, None] >> np.arange(q) & 1, cell.high, cell.low)
+    return Corners(bits, np.linalg.solve(V.T, p))
+
+
+def with_all_on(seed, q=3, n=12):
+    """Rows that are on in the whole cell: there the loss is a quadratic, with its minimum inside."""
+    draw = np.random.default_rng(seed)
+    Z = draw.normal(size=(n, q)) * 0.2
+    Z[:, 0] = 1.0 + draw.random(n)
+    best = np.array([3.0, *draw.uniform(-1.0, 1.0, size=q - 1)])
+    y = Z @ best + 0.1 * draw.normal(size=n)
+    best = np.linalg.lstsq(Z, y, rcond=None)[0]
+    return Z, y, best, float(np.square(Z @ best - y).sum())
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_sums_are_rounded_down(seed):
+    draw = np.random.default_rng(seed)
+    terms = (draw.normal(size=5) * 10.0 ** draw.integers(-3, 4, size=5)).tolist()
+    assert Fraction(lower_sum(*terms)) <= sum(map(Fraction, terms))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("tilt", [-3.0, -0.5, 0.0, 0.5, 3.0])
+def test_the_bound_of_a_quadratic_is_its_minimum(seed, tilt):
+    """From points where the slope is along the axis, the corollary is an equation."""
+    Z, y, best, least = with_all_on(seed)
+    rules = rules_for(Z, y, 2.0 * least)
+    cell = rules.settle(cell_of(rules, [OPEN] * len(y)))
+    assert (cell.kind == ON).all()
+    p = best + tilt * np.linalg.solve(Z.T @ Z, np.eye(3)[0])
+    bound = rules.bound(cell, corners_at(cell, p))
+    assert bound <= least
+    # What is left in favour of a positive price is that scales end below.
+    assert bound >= least * (1.0 - HAIR) or tilt > 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_edges_and_signs_hold_up_to_the_edge_of_the_ellipsoid(seed):
+    """Nothing that the loss does not exclude is believed, and all that it does."""
+    Z, y, best, least = with_all_on(seed)
+    q, cutoff = 3, 1.5 * least
+    K = Z.T @ Z
+    # One more row, with y = 0: it is off around the minimum, and nearly or just not in the whole ellipsoid.
+    z = np.array([-1.0, 0.3, -0.2])
+    far = np.sqrt((cutoff - least) * (z @ np.linalg.solve(K, z)))
+    for share, is_settled in ((0.995, False), (1.0 + 1e-4, True)):
+        # The row is moved along the minimum until its u there is that share of how far it varies.
+        row = z - best * (z @ best + share * far) / (best @ best)
+        row_far = np.sqrt((cutoff - least) * (row @ np.linalg.solve(K, row)))
+        for _ in range(50):
+            row = row - best * (row @ best + share * row_far) / (best @ best)
+            row_far = np.sqrt((cutoff - least) * (row @ np.linalg.solve(K, row)))
+        assert row @ best == pytest.approx(-share * row_far)
+        rules = rules_for(np.vstack([Z, row]), np.append(y, 0.0), cutoff)
+        cell = cell_of(rules, [*[ON] * len(y), OPEN])
+        corners, ends = corners_at(cell, best), (cell.low, cell.high)
+        settled = np.array([len(y)])
+        if is_settled:
+            assert rules.draw_in(cell, corners, 0.0, ends, cutoff, settled).kind[-1] == OFF
+        else:
+            with pytest.raises(ProofError, match="whose sign is open"):
+                rules.draw_in(cell, corners, 0.0, ends, cutoff, settled)
+    rules = rules_for(Z, y, cutoff)
+    cell = cell_of(rules, [ON] * len(y))
+    corners, none = corners_at(cell, best), np.zeros(0, dtype=np.int64)
+    with pytest.raises(ProofError, match="for a lower cutoff"):
+        rules.draw_in(cell, corners, 0.0, (cell.low, cell.high), cutoff * (1.0 - HAIR), none)
+    # The ratios b_k / b_0 within the ellipsoid are those r with (b_k - r b_0)^2 <= room of e_k - r e_0.
+    M = np.linalg.inv(K) * (cutoff - least)
+    for k in range(1, q):
+        A, B, C = (
+            best[0] ** 2 - M[0, 0],
+            best[0] * best[k] - M[0, k],
+            best[k] ** 2 - M[k, k],
+        )
+        root = np.sqrt(B * B - A * C)
+        for end, side in (((B - root) / A, 1.0), ((B + root) / A, -1.0)):
+            width = 2.0 * root / A
+            for nudge, is_believed in ((0.01, False), (-1e-4, True)):
+                low, high = cell.low.copy(), cell.high.copy()
+                (low if side > 0.0 else high)[k] = end + side * nudge * width
+                if is_believed:
+                    drawn = rules.draw_in(cell, corners, 0.0, (low, high), cutoff, none)
+                    assert not drawn.is_closed
+                else:
+                    with pytest.raises(ProofError, match="farther than the bound allows"):
+                        rules.draw_in(cell, corners, 0.0, (low, high), cutoff, none)
+
+
+@pytest.mark.parametrize("shift", [-0.1, 0.0, 0.1])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_bound_along_a_ray_is_its_least_loss(seed, shift):
+    """Rows whose sign is not used, in a cell that is one direction: no bound is above the loss on it."""
+    draw = np.random.default_rng(seed)
+    u = draw.random(8) + 0.2
+    Z, y = np.column_stack([u, np.zeros(8)]), 5.0 * u + draw.normal(size=8)
+    y = np.maximum(y, 0.1)
+    best = float(u @ y / (u @ u))
+    least = float(np.square(best * u - y).sum())
+    rules = rules_for(Z, y, 1.2 * least)
+    cell = cell_of(rules, [OPEN] * 8, 0.0, 0.0, least=0.9 * best, limit=1.2 * best)
+    p = np.array([best * (1.0 + shift), 0.0])
+    bound = rules.bound(cell, Corners(np.array([0]), p[:1]))
+    assert bound <= least
+    assert bound >= least * (1.0 - HAIR) or shift != 0.0
+
+
+def test_signs_are_settled_where_they_are_the_same_in_the_whole_cell():
+    Z = np.array([[1.0, 0.98], [1.0, 1.02], [-1.0, 0.98], [-1.0, 1.02], [1.0, 0.0]])
+    rules = rules_for(Z, np.ones(5), 1.0)
+    kind = rules.settle(cell_of(rules, [OPEN] * 5)).kind
+    assert kind.tolist() == [ON, OPEN, OFF, OPEN, ON]
+
+
+def test_the_largest_scale_is_what_the_length_allows():
+    """In a cell that is one direction d it is the length that u may have, over |(Zd)_+|."""
+    draw = np.random.default_rng(0)
+    Z, y = draw.normal(size=(20, 3)), draw.normal(size=20)
+    rules = rules_for(Z, y, 1.0)
+    direction = np.array([1.0, 0.3, -0.2])
+    cell = Cell(0, 1.0, direction, direction, np.zeros(20, np.int8))
+    limit = rules.shorten(cell, direction).limit
+    exact = np.linalg.norm(np.maximum(y, 0.0)) / np.linalg.norm(np.maximum(Z @ direction, 0.0))
+    assert exact <= limit <= exact * (1.0 + HAIR)
+
+
+@pytest.mark.parametrize("has_hinge", [False, True])
+def test_larger_scales_are_closed_only_by_their_least_loss(has_hinge):
+    """Rows above their outcomes cost more with every scale; one below 0 costs y^2, which hinges reach."""
+    u, scale, width = np.array([1.0, 1.5, 2.0]), 2.0, 1e-3
+    Z, y = np.column_stack([u, np.zeros(3)]), np.array([1.0, 0.5, 2.0])
+    least = float(np.square(scale * u - y).sum())
+    if has_hinge:
+        Z, y = np.vstack([Z, [-1.0, 1.0]]), np.append(y, 0.7)
+        least += 0.7**2
+    for factor, is_closed in ((1.0 + HAIR, False), (1.0 - HAIR, True)):
+        rules = rules_for(Z, y, least * factor)
+        cell = cell_of(rules, [OPEN] * len(y), -width * has_hinge, width * has_hinge)
+        corners = Corners(np.array([0, 2]), np.array([0.5, 0.5]) * scale)
+        if is_closed:
+            assert rules.close_far(cell, scale, corners).limit == scale
+        else:
+            with pytest.raises(ProofError, match="for all larger scales"):
+                rules.close_far(cell, scale, corners)
+
+
+def test_coordinates_must_reach_everything_and_faces_their_subspace():
+    draw = np.random.default_rng(0)
+    A = draw.integers(-2, 3, size=(6, 3)).astype(float)
+    A[:4, 2] = A[:4, 0]
+    data = Distinct(A, np.ones(6), np.ones(6), np.zeros(3), 0.0, np.zeros(3, np.int64), 0, 1.0)
+    everything, inside = np.ones(6, np.bool_), np.arange(6) < 4
+    data.inside(everything, np.eye(3), np.zeros((3, 0)))
+    with pytest.raises(ProofError, match="do not reach all coefficients"):
+        data.inside(everything, np.diag([1.0, 1.0, 0.0]), np.zeros((3, 0)))
+    T, N = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]), np.array([[1.0], [0.0], [-1.0]])
+    data.inside(inside, T, N)
+    with pytest.raises(ProofError, match="do not lie in its subspace"):
+        data.inside(everything, T, N)
+    with pytest.raises(ProofError, match="do not reach all coefficients"):
+        data.inside(inside, N @ np.ones((1, 2)), N)
+
+
+# ---- trees ----
+
+
+@pytest.fixture(scope="module")
+def proof(tmp_path_factory):
+    """A proof that rests on faces: groups, of which some are off altogether."""
+    draw = np.random.default_rng(2)
+    group = draw.integers(0, 3, size=60)
+    X = np.column_stack([group == 1, group == 2, draw.normal(size=60).round(1)]).astype(float)
+    y = np.maximum(0.5 * X @ draw.normal(size=3) - 0.2 + 1.5 * draw.normal(size=60), 0.0)
+    path = tmp_path_factory.mktemp("faces") / "p.rproof"
+    certify(X, y, proof=path, time_limit=None)
+    return path, X, y, path.read_bytes()[:-DIGEST_BYTES]
+
+
+def records(path, content, n_rows):
+    """The records of a file: tag, number of the tree, begin and end."""
+    claim, reader = open_proof(path)
+    offset, d, sizes, found = len(content) - len(reader.content), claim.n_columns, [], []
+    while True:
+        begin = reader.at
+        (tag,) = reader.take("B")
+        if tag == TREE:
+            (q,) = reader.take("B")
+            sizes.append(q)
+            reader.skip((n_rows + 7) // 8 + 8 * d * d + 2 * q)
+            found.append((TREE, len(sizes) - 1, offset + begin, offset + reader.at, []))
+        elif tag == EXPAND:
+            number, _ = reader.take("II")
+            faces = []
+            for _ in range(2):
+                for _ in range(reader.take("B")[0]):
+                    (code,) = reader.take("B")
+                    if code == 5:
+                        faces.append(offset + reader.at)
+                        reader.skip(4)
+                        continue
+                    if code == 3:
+                        reader.skip(8 * sizes[number])
+                        continue
+                    reader.skip(8 if code == 4 else 0)
+                    reader.skip(12 * reader.take("B")[0])
+                    if code == 2:
+                        reader.skip(16 + 16 * sizes[number])
+                        reader.skip(4 * reader.take("I")[0])
+                reader.skip(1)
+            found.append((EXPAND, number, offset + begin, offset + reader.at, faces))
+        else:
+            return found
+
+
+def rejected(path, content, X, y):
+    """The sentence with which a file with the right digest is rejected."""
+    path.write_bytes(content + hashlib.sha256(content).digest())
+    with pytest.raises(ProofError) as caught:
+        check_proof(path, X, y)
+    return str(caught.value)
+
+
+def test_faces_are_needed_checked_and_about_fewer_samples(proof, tmp_path):
+    path, X, y, content = proof
+    check_proof(path, X, y)
+    n_rows = len(np.unique(X, axis=0))
+    found = records(path, content, n_rows)
+    used = [(at, number) for _, number, _, _, faces in found for at in faces]
+    assert used
+    other = tmp_path / "p"
+    # A face of the tree itself, and of one that does not exist.
+    for at, number in used:
+        for wrong in (number, 10**6):
+            sentence = rejected(other, content[:at] + struct.pack("<I", wrong) + content[at + 4 :], X, y)
+            assert "rests on a" in sentence
+    # Without what shows that the face holds nothing better, the proof is not complete.
+    (face,) = struct.unpack_from("<I", content, used[0][0])
+    without = bytearray(content)
+    for tag, number, begin, end, _ in reversed(found):
+        if tag == EXPAND and number == face:
+            del without[begin:end]
+    assert "neither closed nor split" in rejected(other, bytes(without), X, y)
+    # A proof that leaves a sample out; and faces without one more, which mostly is not known to be off.
+    refused = 0
+    for tag, number, begin, _, _ in found:
+        if tag != TREE or number not in (0, face):
+            continue
+        for row in range(n_rows):
+            at, bit = begin + 2 + row // 8, 0x80 >> row % 8
+            if not content[at] & bit:
+                continue
+            less = content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :]
+            if number == 0:
+                assert "about all samples" in rejected(other, less, X, y)
+                continue
+            other.write_bytes(less + hashlib.sha256(less).digest())
+            try:
+                check_proof(other, X, y)
+            except ProofError as error:
+                refused += "not known to be off" in str(error)
+    assert refused > 0
+
+
+def test_cells_that_are_not_described_are_open(proof, tmp_path):
+    """Every last cell of the first tree is needed, unless what is around it is closed."""
+    path, X, y, content = proof
+    found = [record for record in records(path, content, len(np.unique(X, axis=0))) if record[0] == EXPAND]
+    _, number, begin, end, _ = [record for record in found if record[1] == 0][-1]
+    assert number == 0
+    assert "neither closed nor split" in rejected(tmp_path / "p", content[:begin] + content[end:], X, y)
+    assert content.startswith(MAGIC)
