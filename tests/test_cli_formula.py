@@ -1,6 +1,7 @@
 """--formula, --cluster and --alpha on the command line say what the functions of Python say."""
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -92,6 +93,24 @@ def test_a_formula_without_a_left_side_and_without_an_intercept(data):
     found = read_json("fit", data, "--formula", "educ + region - 1", "--target", "hours")
     assert list(found["coefficients"]) == ["educ", "region[east]", "region[north]", "region[south]"]
     assert found["fit_intercept"] is False
+
+
+def test_a_dot_leaves_out_weights_and_groups(data):
+    asked = ("--target", "hours", "--weights", "age", "--cluster", "firm")
+    found = read_json("fit", data, "--formula", "~ .", *asked)
+    assert list(found["coefficients"]) == ["educ", "region[T.north]", "region[T.south]", "year"]
+
+
+def test_without_formulaic(data, tmp_path, monkeypatch):
+    path = tmp_path / "hours.json"
+    assert run("fit", data, "--formula", FORMULA, "--save", path).exit_code == 0
+    monkeypatch.setitem(sys.modules, "formulaic", None)
+    for asked in (("fit", data, "--formula", FORMULA), ("predict", path, data)):
+        result = run(*asked)
+        assert result.exit_code == 2
+        assert result.stderr == (
+            "rectifit: formulas need formulaic; install it with: pip install 'rectifit[formula]'\n"
+        )
 
 
 def test_bounds_of_a_category_in_a_formula(data):

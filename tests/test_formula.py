@@ -128,6 +128,17 @@ def test_a_dot_stands_for_all_other_columns(people):
     )
 
 
+def test_names_that_are_no_words(people):
+    odd = people.rename(columns={"region": "größe der Stadt", "educ": "2nd", "age": "np"})
+    formula = "hours ~ C(`größe der Stadt`) + log(`2nd`):`np` + `2nd`"
+    plain = relu("hours ~ C(region) + log(educ):age + educ", people)
+    model = relu(formula, odd, weights="w")
+    assert model.encoding.columns == ("größe der Stadt", "2nd", "np")
+    np.testing.assert_array_equal(relu(formula, odd).solution_.beta, plain.solution_.beta)
+    np.testing.assert_array_equal(model.predict(odd.iloc[:3]), model.predict(odd)[:3])
+    assert "w" not in relu("hours ~ .", people[["hours", "age", "w"]], weights="w").encoding.columns
+
+
 def test_no_intercept(people):
     model = relu("hours ~ region - 1", people)
     assert model.summary().names == ("region[east]", "region[north]", "region[south]")

@@ -61,7 +61,7 @@ def relu(
         raise TypeError(f"data is of type {type(data).__name__}; it must be a data frame of pandas or polars")
     if "fit_intercept" in options:
         raise TypeError('fit_intercept cannot be given with a formula; "- 1" in the formula leaves it out')
-    read = read_formula(formula, [str(name) for name in data.columns])
+    read = read_formula(formula, [str(name) for name in data.columns if name != weights])
     if read.target is None:
         raise ValueError(
             f'formula is {formula!r}; it must name the outcome, such as "y ~ {formula.strip(" ~")}"'

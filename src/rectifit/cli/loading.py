@@ -47,10 +47,8 @@ def load_table(
     shared: dict[str, Any] = {"faults": read.faults, "groups": cluster or (), **options}
     if formula is None:
         return make_table(read.frame, str(target), features=features, one_hot=one_hot, **shared)
-    try:
-        known = read_formula(formula, read.frame.columns)
-    except ImportError as error:
-        raise click.UsageError(f"--formula: {error}") from None
+    others = {options.get("weights"), *(cluster or ()), target}
+    known = read_formula(formula, [name for name in read.frame.columns if name not in others])
     if known.target is not None and target not in (None, known.target):
         raise click.UsageError(f"--target is {target!r}, and the formula is about {known.target!r}.")
     outcome = known.target or target

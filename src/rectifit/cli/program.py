@@ -55,7 +55,8 @@ class Program(click.Group):
             _fail(f"the solution failed its verification: {error}", FAILED)
         except ProofError as error:
             _fail(f"the proof is rejected: {error}", FAILED)
-        except ValueError as error:
+        except (ImportError, ValueError) as error:
+            # An import fails where an extra is not installed, and the error says which.
             _fail(str(error), BAD_USAGE)
         except OSError as error:
             _fail(_describe(error), FAILED)

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["FormulaEncoding", "Level"]
+__all__ = ["HINT", "FormulaEncoding", "Level"]
 
 Level = str | int | float | bool
 INTERCEPT = "Intercept"
+HINT = "formulas need formulaic; install it with: pip install 'rectifit[formula]'"
 # Names of formulaic's own.
 RESERVED = "__FORMULAIC"
 
@@ -124,7 +125,10 @@ class FormulaEncoding:
 
     def _convert(self, frame: pl.DataFrame) -> pd.DataFrame:
         """The columns that are used, as formulaic takes them."""
-        import pandas as pd
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(HINT) from None
 
         columns = dict[str, Any]()
         for column in self.columns:
@@ -149,10 +153,12 @@ class FormulaEncoding:
 
     def _build(self, columns: pd.DataFrame) -> Any:
         """formulaic's matrix, with its specification."""
-        from formulaic import ModelSpec, SimpleFormula
-        from formulaic.errors import FormulaicError
-        from formulaic.parser.types import Factor, Term
-
+        try:
+            from formulaic import ModelSpec, SimpleFormula
+            from formulaic.errors import FormulaicError
+            from formulaic.parser.types import Factor, Term
+        except ImportError:
+            raise ImportError(HINT) from None
         factors = {
             text: Factor(factor.source, eval_method="lookup" if factor.is_column else "python")
             for text, factor in self.factors.items()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rectifit.formulas.encoding import FormulaEncoding
+from rectifit.formulas.encoding import HINT, FormulaEncoding
 from rectifit.formulas.expressions import quote
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 __all__ = ["Formula", "read_formula"]
 
 ALLOWED = 'it must be like "y ~ a + C(b) + a:c"'
-HINT = "formulas need formulaic; install it with: pip install 'rectifit[formula]'"
 # In the limits of what a fit can have; each term has a column at least.
 MAX_TERMS = 5000
 
