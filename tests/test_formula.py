@@ -221,6 +221,18 @@ def test_missing_values(people):
         model.predict(gaps)
 
 
+def test_whole_numbers_are_levels_without_a_point(people):
+    """Whether or not missing values have made them floats."""
+    whole = relu("hours ~ C(year)", people)
+    floats = people.assign(year=people["year"].astype(float))
+    assert relu("hours ~ C(year)", floats).summary().names == whole.summary().names
+    np.testing.assert_array_equal(whole.predict(floats), whole.predict(people))
+    halves = relu("hours ~ C(year)", people.assign(year=people["year"] + 0.5 * (people["year"] == 2000)))
+    assert halves.summary().names[0] == "C(year)[T.2000.5]"
+    some = people[people["year"] != 2000]
+    np.testing.assert_allclose(halves.predict(some), whole.predict(some))
+
+
 def test_new_rows_that_do_not_fit_the_model(people):
     model = relu("hours ~ region + C(year) + bs(age, df=4) + educ", people)
     for change, sentence in (

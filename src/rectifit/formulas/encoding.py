@@ -23,6 +23,8 @@ __all__ = ["HINT", "FormulaEncoding", "Level"]
 Level = str | int | float | bool
 INTERCEPT = "Intercept"
 HINT = "formulas need formulaic; install it with: pip install 'rectifit[formula]'"
+# The largest whole number up to which floats have all of them.
+MAX_WHOLE = 2**53
 # Names of formulaic's own.
 RESERVED = "__FORMULAIC"
 
@@ -206,7 +208,11 @@ def _entries(series: pl.Series) -> list[Level]:
     if not (is_text(series) or is_numeric(series)):
         raise ValueError(f"column {series.name!r} is of type {series.dtype}; it must be text or numbers")
     entries: list[Level] = series.to_list()
-    return entries
+    # A column of whole numbers is one of floats where other rows have missing values.
+    is_whole = series.dtype.is_float() and all(
+        isinstance(entry, float) and entry.is_integer() and abs(entry) <= MAX_WHOLE for entry in entries
+    )
+    return [int(entry) for entry in entries] if is_whole else entries
 
 
 def _sort_levels(series: pl.Series) -> tuple[str, ...]:
