@@ -111,6 +111,15 @@ def test_searches_that_begin_outside_of_the_constraints_end():
     assert certificate.status == "optimal"
 
 
+def test_signs_that_a_leaf_would_rather_not_have_are_constraints_there(monkeypatch):
+    """The slope is fixed at 0 and the intercept would like to be negative: all samples on is worst at 0."""
+    monkeypatch.setattr(branching, "MAX_FREE_WITHOUT_SLABS", 0)
+    X, weight = [[-2.0], [-2.0], [1.0], [2.0], [-1.0]], [1.0, 0.0, 3.0, 3.0, 1.0]
+    y = [0.43631694, 0.42693167, -0.57525564, 0.2608401, -0.03297679]
+    certificate = certify(X, y, ([0.0], 0.0), sample_weight=weight, bounds=(0.0, 0.0), time_limit=60)
+    assert certificate.status == "optimal"
+
+
 def search_above(problem, least, room, n_nodes=300):
     """A search that knows no solution, for losses below a cutoff above the least one; its bound."""
     reduced = reduce_rows(problem)

@@ -600,6 +600,8 @@ class SignSearch(BestFirst[Signs]):
             plain = self._plain(node)
             if self._recorder is None:
                 node.bound = max(node.bound, plain.value)
+                if node.bound < self.cutoff:
+                    node.bound = max(node.bound, self._bound_within_signs(node))
             if self._note_point(node, plain) or self._recorder is None:
                 self._leave(node.bound)
             return []
@@ -636,6 +638,24 @@ class SignSearch(BestFirst[Signs]):
         """The relaxation without any transfer: exact where no sample is free."""
         self.spend(MINIMUM_LOOKS)
         return self._relax(node.region, np.zeros_like(node.c)).minimise(Start(node.start.b))
+
+    def _bound_within_signs(self, node: Signs) -> float:
+        """The bound of a node without open signs, with its signs as constraints.
+
+        Where a sample that is on would rather be off, or the other way, its piece alone may be too low.
+        """
+        Z, _, y, ridge = self.samples
+        kind, l, U = node.region  # noqa: E741
+        norms = np.linalg.norm(Z, axis=1)
+        signed = np.flatnonzero(((kind == ON) | (kind == OFF)) & (norms > 0.0))
+        low = np.where(kind == ON, np.maximum(l, 0.0), -np.inf)[signed] / norms[signed]
+        high = np.where(kind == OFF, np.minimum(U, 0.0), np.inf)[signed] / norms[signed]
+        samples = Samples.from_rows(
+            np.vstack([Z, Z[signed] / norms[signed, None]]), np.append(y, np.zeros(signed.size)), ridge
+        )
+        region = node.region.followed_by(Region(np.full(signed.size, LIMIT, dtype=np.int8), low, high))
+        self.spend(MINIMUM_LOOKS)
+        return Relaxation(samples, region, np.zeros(samples.y.size)).minimise(Start(node.start.b)).value
 
     def _branching_sample(self, node: Signs, free: np.ndarray) -> int:
         """The free sample whose loss is farthest above the relaxation; without intervals, the largest y."""

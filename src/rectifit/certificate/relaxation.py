@@ -110,14 +110,20 @@ class Pieces:
 
     def _descend(self, start: Start, slopes: Matrix, C: Matrix) -> tuple[Minima, WarmState]:
         found, warm = self._descend_from(start, slopes, C)
-        if not found.converged.all() and self._walls.any():
+        # From outside of many constraints the kernel may hold some of them and never reach the others.
+        if self._walls.any() and not (found.converged.all() and self._is_inside(found.deltas)):
             inside = self._point_inside(start.b)
             if inside is not None:
                 return self._descend_from(Start(inside), slopes, C)
         return found, warm
 
+    def _is_inside(self, points: Matrix) -> bool:
+        """Whether points in lines satisfy the constraints, but for rounding."""
+        beyond = points @ self._columns[:, self._walls] - self._pieces.kinks[self._walls]
+        return bool((beyond <= HOLD_TOL).all())
+
     def _point_inside(self, b: Vector) -> Vector | None:
-        """The point nearest to b that satisfies the constraints; None if b does."""
+        """The point nearest to b that satisfies the constraints; None if b does, or none is found."""
         rows, kinks = self._pieces.rows[self._walls], self._pieces.kinks[self._walls]
         beyond = rows @ b - kinks
         farthest = float(beyond.max())

@@ -184,9 +184,15 @@ class Problem:
         """The given coefficients if they are allowed, else allowed ones near them."""
         return beta if self.constraints is None else self.constraints.nearest(beta)
 
-    def clipped(self, beta: Vector) -> Vector:
-        """Coefficients within their bounds, from which rounding has parted them."""
-        return beta if self.constraints is None else self.constraints.clipped(beta)
+    def settled(self, beta: Vector) -> Vector:
+        """Coefficients that satisfy the constraints, from which rounding has parted them."""
+        if self.constraints is None:
+            return beta
+        clipped = self.constraints.clipped(beta)
+        if not self.constraints.is_linear:
+            return clipped
+        # A solution as far away as 1e10 has lost the digits of its linear constraints.
+        return clipped if self.violation(clipped) is None else self.constraints.nearest(clipped)
 
     def objective(self, beta: npt.ArrayLike, intercept: float = 0.0) -> float:
         """The true objective L, the plain weighted sum of squares plus the ridge term."""

@@ -197,7 +197,7 @@ class Search:
         if self.best is None:
             zero = self.problem.allowed(np.zeros(self.problem.n_features))
             self.best = Point(zero, 0.0, self.problem.null_objective)
-        beta, intercept = np.array(self.problem.clipped(self.best.beta)), self.best.intercept
+        beta, intercept = np.array(self.problem.settled(self.best.beta)), self.best.intercept
         # Once more by itself, so that the number is the one that `Problem.objective` gives.
         self.best = Point(beta, intercept, self.problem.objective(beta, intercept))
         beta.setflags(write=False)
