@@ -6,8 +6,9 @@ from brute import least_objective, random_problem
 
 from rectifit import Problem, SurrogateSolver, solve
 from rectifit.datasets import make_relu
-from rectifit.methods.approximation import Approximation, Enumeration
+from rectifit.methods.approximation import Approximation, Enumeration, count_sets, describe_endless
 from rectifit.methods.search import Search
+from rectifit.running import LongRunWarning
 from rectifit.solution import Solution, Stop
 from rectifit.surrogate.neighbours import Neighbours
 from rectifit.surrogate.rows_engine import RowsEngine, ascending
@@ -216,3 +217,35 @@ def test_k_beyond_the_positive_samples_is_exact():
     assert solution.guarantee == 1.0
     assert solution.objective == pytest.approx(least_objective(problem), abs=1e-9 * problem.null_objective)
     assert solution.certificate.gap < 1e-8
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 9])
+def test_active_sets_are_counted_without_listing_them(k):
+    for seed in range(10):
+        problem = random_problem(seed)
+        listed = np.unique(enumerated_sets(problem, k), axis=0)
+        n_positive = np.count_nonzero(problem.positive[ascending(problem)])
+        assert count_sets(int(n_positive), k) == len(listed)
+
+
+@pytest.mark.parametrize(
+    ("n_positive", "k", "words"),
+    [
+        (1454, 5, "k = 5 means 53,969,689,512,281 active sets, which take 624 days"),
+        (3000, 3000, "k = 3000 means about 1e903 active sets"),
+        (100_000, 50_000, "k = 50000 means about 1e30103 active sets"),
+    ],
+)
+def test_what_cannot_end_is_described_at_once(n_positive, k, words):
+    sentence = describe_endless(n_positive, k)
+    assert words in sentence
+    smaller = 2 if n_positive < 4000 else 1
+    assert sentence.endswith(f"k = {smaller} means {count_sets(n_positive, smaller):,}")
+
+
+def test_a_long_enumeration_warns_and_ends_with_its_time_limit():
+    X, y, *_ = make_relu(3000, 2, noise=1.0, random_state=0)
+    with pytest.warns(LongRunWarning, match="means about 1e[0-9]+ active sets"):
+        solution = solve(X, y, "approximation", k=3000, time_limit=0.5)
+    assert solution.stopped is Stop.TIME_LIMIT
+    assert solution.guarantee is None

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from datetime import date
+from math import comb
 from pathlib import Path
 from threading import Timer
 from types import SimpleNamespace
@@ -20,9 +21,11 @@ import rectifit
 from rectifit import cli, precompile, solve
 from rectifit.cli import certifying, fitting, streaming
 from rectifit.cli.program import program
+from rectifit.comparison import side_by_side
 from rectifit.compiling import kernel_of
 from rectifit.data import open_parquet
 from rectifit.datasets import load_drug_spending, make_relu
+from rectifit.inference import prediction_interval
 from rectifit.model_file import SavedModel, read_model, write_model
 from rectifit.preparing import prepare
 from rectifit.solution import VerificationError
@@ -137,6 +140,48 @@ def test_predict_with_missing_values(data, frame, tmp_path):
     assert "1 of 80 rows is dropped" in dropped.stderr
     pl.DataFrame({"x0": ["", "NA"], "x1": ["1", "2"]}).write_csv(gaps)
     assert run("predict", model, gaps).stdout == "x0,x1,prediction\n,1,\n,2,\n"
+
+
+def test_predict_with_intervals(data, frame, tmp_path):
+    model, gaps, out = tmp_path / "model.json", tmp_path / "gaps.csv", tmp_path / "out.csv"
+    assert run("fit", data, "--target", "y", "--covariance", "HC1", "--save", model).exit_code == 0
+    frame.with_columns(x0=pl.when(pl.arange(80) != 3).then("x0")).write_csv(gaps)
+    result = run("predict", model, gaps, "--interval", "0.8", "--out", out)
+    assert result.exit_code == 0, result.stderr
+    predicted = pl.read_csv(out)
+    assert predicted.columns[-3:] == ["prediction", "prediction_low", "prediction_high"]
+    X = frame.select(read_model(model).columns).to_numpy()
+    fit = solve(X, frame["y"].to_numpy())
+    expected = np.array(prediction_interval(fit, X, 0.8, covariance="HC1"))
+    expected[:, 3] = np.nan
+    np.testing.assert_allclose(predicted[:, -3:].to_numpy().T, expected, rtol=1e-9)
+    for level in ("0", "1", "1.5", "x"):
+        assert run("predict", model, gaps, "--interval", level).exit_code == 2
+    taken = tmp_path / "taken.csv"
+    frame.with_columns(prediction_low=0.0).write_csv(taken)
+    assert run("predict", model, taken).exit_code == 0
+    refused = run("predict", model, taken, "--interval", "0.8")
+    assert refused.exit_code == 2
+    assert "has a column 'prediction_low' already" in refused.stderr
+    write_model(read_model(model).model_copy(update={"sums": None}), model)
+    refused = run("predict", model, gaps, "--interval", "0.8")
+    assert refused.exit_code == 2
+    assert "has no sums for prediction intervals" in refused.stderr
+
+
+def test_an_enumeration_that_cannot_end_is_told_first(tmp_path):
+    X, y, *_ = make_relu(400, 2, noise=1.0, random_state=0)
+    path = tmp_path / "long.csv"
+    pl.DataFrame({"y": y, "a": X[:, 0], "b": X[:, 1]}).write_csv(path)
+    n_positive = int(np.count_nonzero(y > 0.0))
+    n_sets = sum(comb(n_positive, j) for j in range(7))
+    result = run("fit", path, "--target", "y", "--method", "approximation", "--k", "6", "--time-limit", "0.1")
+    assert result.exit_code == 0, result.stderr
+    assert "the time limit was reached" in " ".join(result.stdout.split())
+    first = result.stderr.splitlines()[0]
+    assert first.startswith(f"warning: approximation with k = 6 means {n_sets:,} active sets, which take")
+    options = ("--method", "approximation", "--k", "2")
+    assert "active sets" not in run("fit", path, "--target", "y", *options).stderr
 
 
 def test_certify_a_new_fit(data):
@@ -499,6 +544,77 @@ def test_ctrl_c_keeps_the_best_so_far(tmp_path):
     record = json.loads(result.stdout)
     assert record["status"] == "interrupted"
     assert 0.0 < record["lower_bound"] < record["objective"] <= solve(X, y).objective * (1 + 1e-9)
+
+
+INTERRUPTS = """
+import os, signal, sys
+from importlib.abc import MetaPathFinder
+
+class Interrupt(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupt())
+sys.argv[1:] = {arguments!r}
+from rectifit.cli import main
+main()
+"""
+
+
+def run_interrupted(name, *arguments):
+    """Press Ctrl-C when a module is imported for the first time."""
+    script = INTERRUPTS.format(name=name, arguments=list(map(str, arguments)))
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", ["click", "rectifit.cli.fitting", "numba.core.types", "numba.core.cpu"])
+def test_ctrl_c_while_loading(data, name):
+    result = run_interrupted(name, "fit", data, "--target", "y")
+    assert (result.returncode, result.stdout, result.stderr.strip()) == (1, "", "rectifit: interrupted")
+
+
+def test_ctrl_c_within_code_that_is_made_of_text_has_status_1():
+    script = (
+        "import rectifit.cli.program as module\n"
+        "kill = 'import os, signal; os.kill(os.getpid(), signal.SIGINT)'\n"
+        "module.program = lambda **_: exec(kill)\n"
+        "from rectifit.cli import main\n"
+        "main()\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (1, "rectifit: interrupted\n")
+
+
+def test_ctrl_c_during_the_report_keeps_the_fit(data, tmp_path):
+    model, page = tmp_path / "model.json", tmp_path / "page.html"
+    options = ["fit", data, "--target", "y", "--save", model, "--report", page]
+    result = run_interrupted("rectifit.report.page", *options)
+    assert result.returncode == 0
+    assert "R squared" in result.stdout
+    assert result.stderr.splitlines()[-1] == f"note: interrupted: the report {page} was not written"
+    assert read_model(model).target == "y"
+    assert [path.name for path in tmp_path.iterdir() if "page" in path.name] == []
+
+
+def test_ctrl_c_in_compare_shows_what_is_finished(data, monkeypatch):
+    measure, names = side_by_side._measure, []
+
+    def interrupted(candidate, *arguments):
+        names.append(candidate.name)
+        if len(names) > 2:
+            raise KeyboardInterrupt
+        return measure(candidate, *arguments)
+
+    monkeypatch.setattr(side_by_side, "_measure", interrupted)
+    result = run("compare", data, "--target", "y", "--features", "x0,x1", "--json")
+    assert result.exit_code == 0, result.stderr
+    rows = json.loads(result.stdout)["rows"]
+    assert [row["name"] for row in rows if row["skipped"] is None] == names[:2]
+    assert {row["skipped"] for row in rows[2:]} == {"the comparison was interrupted"}
+    monkeypatch.setattr(side_by_side, "_measure", measure)
 
 
 @pytest.mark.parametrize(

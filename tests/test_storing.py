@@ -9,10 +9,13 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import cross_validate
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rectifit import ReLURegressor, Solution, certify, solve
 from rectifit.inference import marginal_effects, prediction_interval, summarise
+from rectifit.report import write_report
 
 rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.normal(size=(150, 3)), columns=["age", "price", "size"])
@@ -66,7 +69,7 @@ def test_an_estimator_is_certified_with_and_without_the_data(options):
     assert alone.objective == pytest.approx(model.objective_)
     assert given.lower_bound == pytest.approx(alone.lower_bound)
     stored = pickle.loads(pickle.dumps(model))
-    with pytest.raises(ValueError, match="stored without its data; use certify"):
+    with pytest.raises(ValueError, match="stored without its data; pass X and y"):
         stored.certify()
     assert stored.certify(X, y, sample_weight=weight).lower_bound == pytest.approx(alone.lower_bound)
 
@@ -164,3 +167,41 @@ def test_functions_of_inference_take_a_fitted_estimator():
     assert prediction_interval(model, X).mean.tolist() == model.predict(X).tolist()
     with pytest.raises(TypeError, match="solution is float; it must be a Solution or a fitted estimator"):
         summarise(1.0)
+
+
+def test_columns_in_another_order_are_refused():
+    model = ReLURegressor().fit(X, y)
+    turned = X[X.columns[::-1]]
+    for ask in (lambda: certify(turned, y, model), lambda: model.certify(turned, y)):
+        with pytest.raises(ValueError, match="X has the columns size, price, age; the fit has age"):
+            ask()
+    assert certify(X.to_numpy(), y, model, target_gap=1e-3).status == "optimal"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ReLURegressor(),
+        make_pipeline(StandardScaler(), ReLURegressor()),
+        GridSearchCV(ReLURegressor(), {"alpha": [0.0, 1.0]}),
+    ],
+)
+def test_what_has_no_coefficients_is_not_certified(other):
+    kind = type(other).__name__
+    with pytest.raises(TypeError, match=f"solution_or_beta is a {kind} without coefficients; it must be"):
+        certify(X, y, other)
+
+
+def test_the_outcome_is_named_in_titles():
+    model = ReLURegressor(floor="estimate").fit(X, y)
+    for fit in (model, pickle.loads(pickle.dumps(model)), certify(X, y, model, floor=0.0).solution):
+        assert "kwh ~ max(" in str(fit.summary()).splitlines()[0]
+        assert "dE[kwh]/dx" in str(marginal_effects(fit))
+    assert "  y ~ max(0, X coef" in str(solve(X.to_numpy(), y.to_numpy()).summary())
+
+
+def test_a_report_needs_the_data(tmp_path):
+    stored = pickle.loads(pickle.dumps(ReLURegressor("sorting").fit(X, y)))
+    with pytest.raises(ValueError, match="stored without its data, which this needs"):
+        write_report(stored, tmp_path / "page.html")
+    assert not any(tmp_path.iterdir())

@@ -189,3 +189,36 @@ def test_outcomes_whose_squares_are_no_numbers_are_refused_in_a_sentence(scale, 
         ValueError, match=rf"y and sample_weight are too {size}: sum w y\^2 is .*; it must be"
     ):
         solve(X, y * scale)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-120, 1e120, 1e150])
+@pytest.mark.parametrize("options", [{}, {"covariance": "HC3"}, {"covariance": "HAC"}])
+def test_standard_errors_follow_the_scale_of_columns(scale, options):
+    plain, scaled = solve(X, y, "sorting"), solve(X * scale, y, "sorting")
+    scaled.verify()
+    p = X.shape[1]
+    expected, found = plain.summary(**options).std_error, scaled.summary(**options).std_error
+    np.testing.assert_allclose(found[:p] * scale, expected[:p], rtol=1e-6)
+    np.testing.assert_allclose(found[p:], expected[p:], rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"covariance": "HC1"}, {"covariance": "HAC"}, {"bootstrap": 3}])
+@pytest.mark.parametrize("scale", [1e160, 1e300])
+def test_variances_that_are_no_numbers_are_refused_in_a_sentence(scale, options):
+    fit = solve(X * scale, y, "sorting")
+    fit.verify()
+    with pytest.raises(ValueError, match=r"make a variance of about 1e-\d+, which is no number; divide"):
+        fit.summary(**options)
+    # It can be stored all the same.
+    np.testing.assert_array_equal(fit.without_data().beta, fit.beta)
+
+
+def test_columns_that_are_no_numbers_when_squared_are_refused_in_a_sentence():
+    for scale in (1e-160, 1e-300):
+        for method in ("auto", "sorting"):
+            with pytest.raises(
+                ValueError, match="X and sample_weight are too small: the largest entry of column 0"
+            ):
+                solve(X * scale, y, method)
+    with pytest.raises(ValueError, match="the sum of a column of X exceeds the largest number"):
+        solve(np.abs(X) / np.abs(X).max() * 1.7e308, y, "sorting").summary()

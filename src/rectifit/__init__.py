@@ -1,9 +1,14 @@
 """ReLU regression: fit y ~ max(0, X beta + intercept) by least squares, with proof of quality."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+from importlib import import_module
+
+# Type checkers take it as true; to import it would take longer than the rest of this module.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from rectifit.api import certify, solve
     from rectifit.checking import CheckedProof, ProofError, check_proof
     from rectifit.data.problem import Problem

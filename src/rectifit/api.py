@@ -12,11 +12,11 @@ from rectifit.certificate.proof import MEMORY_LIMIT, TARGET_GAP
 from rectifit.certifying import inherited_problem, inherited_weights, prove
 from rectifit.checks import check_count, check_number, check_start
 from rectifit.constraints import read_constraints
-from rectifit.data.kinds import name_of, names_of
+from rectifit.data.kinds import check_columns, encoded, name_of, names_of
 from rectifit.data.problem import Problem
 from rectifit.fit import Certificate, Fit
 from rectifit.methods.stages import make_stages, split_method
-from rectifit.running import RunOptions, checked_floor, run_stages, warn_if_dead
+from rectifit.running import RunOptions, checked_floor, run_stages, warn_if_dead, warn_if_endless
 from rectifit.solution import Solution
 
 __all__ = ["certify", "solve"]
@@ -124,6 +124,8 @@ def solve(
     -----
     sklearn.exceptions.ConvergenceWarning
         If the fit is the zero function, a dead neuron.
+    UserWarning
+        Before an "approximation" with a k whose active sets are too many for any computer, with their number.
 
     Examples
     --------
@@ -157,12 +159,14 @@ def solve(
         "shrink": check_number(shrink, "shrink", above=0.0, below=1.0),
         "batch": None if batch is None else check_count(batch, "batch", most=problem.n_samples),
     }
+    stages, known_floor = make_stages(names, options), checked_floor(floor, problem)
+    warn_if_endless(problem, stages, known_floor)
     fit = run_stages(
         problem,
         method,
-        make_stages(names, options),
+        stages,
         start,
-        checked_floor(floor, problem),
+        known_floor,
         RunOptions.checked(time_limit, target_gap, random_state, n_jobs, verbose),
         routing.accelerator_of(X),
     )
@@ -238,9 +242,12 @@ def certify(
     >>> certificate.status, certificate.gap <= 1e-4, certificate.box
     ('optimal', True, None)
     """
-    fit = getattr(solution_or_beta, "solution_", solution_or_beta)
+    given = getattr(solution_or_beta, "solution_", solution_or_beta)
+    given = given if isinstance(given, Fit) else None
+    X = encoded(solution_or_beta, X)
     columns: Sequence[str] | None = names_of(X)
-    given = fit if isinstance(fit, Fit) else None
+    if given is not None:
+        check_columns(X, given.feature_names)
     weights = inherited_weights(given, y, sample_weight)
     data = routing.open_data(X, y, weights)
     known = read_constraints(
@@ -252,7 +259,8 @@ def certify(
         constraints=constraints,
     )
     problem = inherited_problem(data, given, fit_intercept, alpha, known)
-    at = None if solution_or_beta is None else check_start(solution_or_beta, problem)
+    at = solution_or_beta if given is None else given
+    at = None if at is None else check_start(at, problem, "solution_or_beta")
     found = prove(
         problem,
         given,

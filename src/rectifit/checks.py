@@ -22,6 +22,7 @@ __all__ = [
     "check_number",
     "check_outcome",
     "check_random_state",
+    "check_sizes",
     "check_start",
     "check_tensor",
     "check_weight",
@@ -39,6 +40,9 @@ FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 WHOLE = (int, Integral)
 NUMBER = (float, Real)
 TRUTH = (bool, np.bool_)
+
+# Columns below this size have coefficients that would overflow when they are squared.
+MIN_COLUMN = 1e-153
 
 # Numbers in a block of rows, which stays in the processor's cache.
 BLOCK_NUMBERS = 1 << 17
@@ -173,6 +177,15 @@ def check_length(values: Vector, name: str, n_samples: int) -> Vector:
     return values
 
 
+def check_sizes(largest: Vector) -> None:
+    """ValueError if a column is too small; `largest` are the largest |sqrt(w) x| of the columns."""
+    for j in np.flatnonzero((largest > 0.0) & (largest < MIN_COLUMN)).tolist():
+        raise ValueError(
+            f"X and sample_weight are too small: the largest entry of column {j}, times the root of its "
+            f"weight, is {largest[j]:.3g}; it must be 0 or at least {MIN_COLUMN:g}: multiply the column"
+        )
+
+
 def check_floor(floor: Any, fit_intercept: bool, y: Vector | None = None) -> float | None:
     """A finite number, or None for "estimate"; where y is at hand, y - floor must be finite, too."""
     is_number = isinstance(floor, NUMBER) and not isinstance(floor, TRUTH)
@@ -203,38 +216,43 @@ def check_active(active: object, n_samples: int) -> Mask:
     return np.ascontiguousarray(np.atleast_2d(masks))
 
 
-def check_start(start: Any, problem: Any) -> tuple[Vector, float]:
+def check_start(start: Any, problem: Any, name: str = "start") -> tuple[Vector, float]:
     """A start as (beta, intercept): such a pair, a solution, model or module with both, or coefficients."""
     if hasattr(start, "beta") and hasattr(start, "intercept"):
         start = (start.beta, start.intercept)
     elif hasattr(start, "coef_") and hasattr(start, "intercept_"):
         start = (start.coef_, start.intercept_)
     elif hasattr(start, "modules") and hasattr(start, "state_dict"):
-        start = _read_module(start)
+        start = _read_module(start, name)
+    elif hasattr(start, "get_params"):
+        raise TypeError(
+            f"{name} is a {type(start).__name__} without coefficients; it must be a solution, a fitted "
+            "estimator (of a pipeline the last step, of a search best_estimator_), or coefficients"
+        )
     if not (isinstance(start, tuple | list) and len(start) == 2 and np.ndim(start[0]) == 1):
         start = (start, 0.0)
-    beta = check_array(start[0], "start", dimensions=1).astype(np.float64)
+    beta = check_array(start[0], name, dimensions=1).astype(np.float64)
     if beta.shape != (problem.n_features,):
         raise ValueError(
-            f"start has {beta.size} coefficients; X has {problem.n_features} columns and needs as many"
+            f"{name} has {beta.size} coefficients; X has {problem.n_features} columns and needs as many"
         )
     number = start[1].item() if is_tensor(start[1]) and start[1].ndim == 0 else start[1]
     if np.ndim(number) > 0 or not isinstance(number, Real | np.number):
-        raise TypeError(f"start has intercept {start[1]!r}; it must be a number")
+        raise TypeError(f"{name} has intercept {start[1]!r}; it must be a number")
     intercept = float(number)
     if not np.isfinite(intercept):
-        raise ValueError(f"start has intercept {intercept}; it must be finite")
+        raise ValueError(f"{name} has intercept {intercept}; it must be finite")
     if intercept != 0.0 and not problem.fit_intercept:
-        raise ValueError(f"start has intercept {intercept}; with fit_intercept=False it must be 0")
+        raise ValueError(f"{name} has intercept {intercept}; with fit_intercept=False it must be 0")
     return beta, intercept
 
 
-def _read_module(module: Any) -> tuple[Any, float]:
+def _read_module(module: Any, name: str) -> tuple[Any, float]:
     """Coefficients and intercept of a torch module with one linear layer that has one output."""
     layers = [layer for layer in module.modules() if hasattr(layer, "in_features")]
     if len(layers) != 1 or layers[0].out_features != 1:
         found = ", ".join(f"Linear({layer.in_features}, {layer.out_features})" for layer in layers) or "none"
-        raise ValueError(f"start is a module with linear layers {found}; it must have one, with one output")
+        raise ValueError(f"{name} is a module with linear layers {found}; it must have one, with one output")
     bias = layers[0].bias
     return to_numpy(layers[0].weight)[0], 0.0 if bias is None else float(bias.detach()[0])
 

@@ -298,6 +298,8 @@ class ReLURegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         if X is None and y is None and sample_weight is None:
+            if self.solution_.problem is None:
+                raise ValueError("X is None, but this model was stored without its data; pass X and y")
             return self.solution_.certify(**options)
         return certify(X, y, self.solution_, sample_weight=sample_weight, **options)
 

@@ -357,6 +357,10 @@ class SavedModel(Record):
         """Whether the floor was fitted to the data."""
         return self.certificate.floor is not None
 
+    def fitted(self) -> FittedModel:
+        """The fit as Python users hold it."""
+        return FittedModel(self.solution(), self.encoding, self.weights)
+
     def predict(self, frame: pl.DataFrame) -> Vector:
         """max(floor, X beta + intercept) for the rows of a table that has the columns of the fit."""
         return np.asarray(np.maximum(self.encoding.encode(frame) @ self.beta + self.intercept, self.floor))
@@ -447,8 +451,7 @@ def load_model(path: str | Path) -> FittedModel:
     >>> model = load_model("hours.json")  # doctest: +SKIP
     >>> print(model.summary())  # doctest: +SKIP
     """
-    model = read_model(path)
-    return FittedModel(model.solution(), model.encoding, model.weights)
+    return read_model(path).fitted()
 
 
 def read_model(path: str | Path) -> SavedModel:

@@ -14,13 +14,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
 
 from rectifit.clock import standing_still
 from rectifit.compiling import Kernel, kernel_of
+from rectifit.interrupts import holding_interrupts
 from rectifit.numba_internals import CACHE_DIR
 from rectifit.progress import Progress
 
@@ -58,7 +59,9 @@ def prepare(*functions: Any) -> None:
                 compile_side_by_side(new, lambda *_: progress.update(text, count_cached(new), len(new)))
         for kernel in kernels:
             if not kernel.is_loaded:
-                kernel.load()
+                # To load a kernel takes a moment, to compile it may take long.
+                with holding_interrupts() if kernel.is_cached else nullcontext():
+                    kernel.load()
 
 
 def count_cached(kernels: Sequence[Kernel]) -> int:

@@ -15,6 +15,8 @@ from rectifit.checks import check_count, check_floor, check_number, check_start
 from rectifit.clock import Clock
 from rectifit.data.problem import Problem
 from rectifit.fit import Fit
+from rectifit.interrupts import holding_interrupts
+from rectifit.methods.approximation import Approximation, describe_endless
 from rectifit.methods.estimate_floor import solve_with_estimate
 from rectifit.methods.search import Search, Stage
 from rectifit.parallel import count_threads, limit_threads
@@ -23,7 +25,11 @@ from rectifit.surrogate.engine import Coefficients, Engine
 from rectifit.surrogate.pass_engine import PassEngine
 from rectifit.surrogate.rows_engine import RowsEngine
 
-__all__ = ["RunOptions", "checked_floor", "run_stages", "warn_if_dead"]
+__all__ = ["LongRunWarning", "RunOptions", "checked_floor", "run_stages", "warn_if_dead", "warn_if_endless"]
+
+
+class LongRunWarning(UserWarning):
+    """A method cannot end by itself."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,9 @@ def run_stages(
         at = problem.allowed(at[0]), at[1]
     names = [name for name, _ in stages]
 
+    if any(getattr(stage, "is_compiled", True) for _, stage in stages):
+        _load_compiler()
+
     with Progress(options.verbose) as progress:
 
         def run(floor: float, start: Coefficients | None, seconds: float | None) -> Fit:
@@ -91,6 +100,12 @@ def run_stages(
         if floor is not None:
             return run(floor, at, options.time_limit)
         return solve_with_estimate(problem, run, at, options.time_limit)
+
+
+def _load_compiler() -> None:
+    """Import what compiled code needs, whole or not at all, and before any clock runs."""
+    with holding_interrupts():
+        import rectifit.compiling  # noqa: F401
 
 
 def _make_engine(
@@ -124,6 +139,18 @@ def checked_floor(floor: Any, problem: Problem) -> float | None:
     if known is None:
         problem.loaded("floor is 'estimate'")
     return known
+
+
+def warn_if_endless(
+    problem: Problem, stages: list[tuple[str, Stage]], floor: float | None, n_calls: int = 3
+) -> None:
+    """Warn before an enumeration that cannot end, in the name of the caller so many calls above."""
+    for _, stage in stages:
+        if isinstance(stage, Approximation):
+            n_positive = problem.shifted(floor or 0.0).data.outcomes.n_positive
+            sentence = describe_endless(n_positive, stage.k)
+            if sentence is not None:
+                warnings.warn(sentence, LongRunWarning, stacklevel=n_calls)
 
 
 def warn_if_dead(fit: Fit, n_calls: int = 3) -> None:

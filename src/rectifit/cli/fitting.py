@@ -16,9 +16,11 @@ from rectifit.cli.loading import choose_alpha, has_intercept, load_table
 from rectifit.cli.show import FilesWritten, print_fit, print_json, print_notes, write_report
 from rectifit.cli.streaming import is_large_file, open_files
 from rectifit.fitted_model import FittedModel
+from rectifit.inference import prediction_interval
 from rectifit.inference.sandwich import KINDS
 from rectifit.methods.stages import STAGES, split_method
 from rectifit.model_file import SavedModel, read_model, write_model
+from rectifit.model_sums import MAX_COLUMNS
 from rectifit.routing import runs_in_passes
 from rectifit.tables import (
     STANDARD_STREAM,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fit", "predict"]
 
-PREDICTION = "prediction"
+PREDICTIONS = ("prediction", "prediction_low", "prediction_high")
 # Kinds of standard errors besides those for independent rows.
 HAC, CLUSTER = "HAC", "cluster"
 # With a smaller gap, a search for a proof is not worth suggesting.
@@ -241,33 +243,47 @@ def fit(
 @options.out(
     "CSV, TSV, Parquet or NDJSON by the extension. Default: CSV on standard output.", STANDARD_STREAM
 )
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.0, 1.0, min_open=True, max_open=True),
+    metavar="LEVEL",
+    help="Add prediction intervals, which cover a new outcome with this probability, such as 0.95.",
+)
 @options.missing("keep", "drop", "error")
 @options.text_format
-def predict(model: str, data: str, form: TextFormat, out: str, missing: str) -> None:
+def predict(model: str, data: str, form: TextFormat, out: str, interval: float | None, missing: str) -> None:
     """Predict the outcome for the rows of DATA with a saved fit.
 
     DATA must have the columns of the fit's features. The output is DATA with one more column, 'prediction',
-    which is empty where a feature is missing.
+    which is empty where a feature is missing. --interval adds the ends of prediction intervals in the columns
+    'prediction_low' and 'prediction_high'.
 
     \b
     Examples:
       rectifit fit rain.csv --target mm --save rain.json
       rectifit predict rain.json tomorrow.csv --out forecast.csv
+      rectifit predict rain.json tomorrow.csv --interval 0.9
     """
     known = read_model(model)
+    if interval is not None and known.sums is None:
+        raise ValueError(
+            f"the model {model!r} has no sums for prediction intervals: those are not kept with more than "
+            f"{MAX_COLUMNS} coefficients, or of data that is read in passes"
+        )
     read = read_table(data, form)
-    if PREDICTION in read.frame.columns:
-        raise ValueError(f"{data!r} has a column {PREDICTION!r} already; rename or remove it")
+    for column in PREDICTIONS[: 1 if interval is None else 3]:
+        if column in read.frame.columns:
+            raise ValueError(f"{data!r} has a column {column!r} already; rename or remove it")
     refuse_faults(known.encoding.numbers, read.faults)
-    frame, notes = predict_rows(known, read.frame, missing)
+    frame, notes = predict_rows(known, read.frame, missing, interval)
     write_frame(frame, out)
     print_notes(notes)
 
 
 def predict_rows(
-    model: SavedModel, frame: pl.DataFrame, missing: str
+    model: SavedModel, frame: pl.DataFrame, missing: str, interval: float | None = None
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """The rows with their predictions, and notes on rows with missing values."""
+    """The rows with their predictions, those with the ends of intervals, and notes on missing values."""
     import polars as pl
 
     notes: tuple[str, ...] = ()
@@ -277,7 +293,12 @@ def predict_rows(
     if gaps.counts:
         notes = (f"{gaps.rows} without a prediction, because values are missing in {gaps.columns}",)
     positions = gaps.is_complete.arg_true().to_numpy()
-    predicted = np.full(frame.height, np.nan)
+    names = PREDICTIONS[: 1 if interval is None else 3]
+    predicted = np.full((len(names), frame.height), np.nan)
     if positions.size:
-        predicted[positions] = model.predict(frame[positions])
-    return frame.with_columns(pl.Series(PREDICTION, predicted, nan_to_null=True)), notes
+        rows = frame[positions]
+        predicted[:, positions] = (
+            model.predict(rows) if interval is None else prediction_interval(model.fitted(), rows, interval)
+        )
+    columns = zip(names, predicted, strict=True)
+    return frame.with_columns(pl.Series(name, values, nan_to_null=True) for name, values in columns), notes

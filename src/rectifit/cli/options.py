@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import csv
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce, wraps
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from warnings import catch_warnings, simplefilter
 
 import click
 import numpy as np
 from click.shell_completion import CompletionItem
 
 from rectifit._typing import Matrix
-from rectifit.tables import STANDARD_STREAM, TextFormat, check_extension, read_frame
+from rectifit.running import LongRunWarning
+from rectifit.tables import STANDARD_STREAM, WARNING, TextFormat, check_extension, read_frame
 
 __all__ = [
     "ALPHA",
@@ -413,9 +414,16 @@ def _read_end(text: str, missing: float, entry: str) -> float:
 
 @contextmanager
 def collect_warnings() -> Iterator[list[str]]:
-    """Collect warnings as notes in the list that is returned."""
+    """Collect warnings as notes in the list that is returned; what will take too long is said at once."""
     notes: list[str] = []
-    with catch_warnings(record=True) as caught:
-        simplefilter("always")
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if issubclass(category, LongRunWarning):
+            click.echo(f"{WARNING}{message}", err=True)
+        else:
+            notes.append(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
         yield notes
-    notes += [str(warning.message) for warning in caught]

@@ -50,7 +50,8 @@ class Program(click.Group):
         except click.ClickException as error:
             _fail(error.format_message(), BAD_USAGE)
         except click.Abort:
-            _fail("interrupted", FAILED)
+            # `cli.main` knows how to end.
+            raise KeyboardInterrupt from None
         except VerificationError as error:
             _fail(f"the solution failed its verification: {error}", FAILED)
         except ProofError as error:

@@ -13,7 +13,7 @@ from rectifit.data.base import Data
 from rectifit.data.dask import check_dimensions, is_dask, predict_chunks
 from rectifit.data.prediction import relu
 
-__all__ = ["check_columns", "header_of", "is_lazy", "like", "name_of", "names_of", "predict"]
+__all__ = ["check_columns", "encoded", "header_of", "is_lazy", "like", "name_of", "names_of", "predict"]
 
 
 def header_of(X: Any) -> Any:
@@ -32,6 +32,11 @@ def names_of(X: Any) -> list[str] | None:
     if names is None or not all(isinstance(name, str) for name in names):
         return None
     return list(names)
+
+
+def encoded(model: Any, X: Any) -> Any:
+    """Rows as the coefficients of a model need them: one that was fitted to a table knows how to encode."""
+    return model.encode(X) if hasattr(model, "encode") else X
 
 
 def check_columns(X: Any, known: Sequence[str] | None) -> None:

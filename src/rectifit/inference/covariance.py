@@ -273,6 +273,9 @@ def _cover_kept(solution: Fit, kept: KeptCovariance) -> Covariance:
 
 def _cover_draws(solution: Fit, rows: _Rows, draws: Matrix, what: str) -> Covariance:
     """The covariance of the estimates of a bootstrap."""
+    if rows.main.standard is not None:
+        # It refuses what the products below could not hold.
+        rows.main.cover(rows.main.sigma**2 * rows.main.gram)
     missing = np.concatenate([bread.unseen for bread in rows.breads.values()])
     matrix = np.atleast_2d(np.cov(draws, rowvar=False))
     matrix[missing], matrix[:, missing] = np.nan, np.nan

@@ -33,7 +33,7 @@ from rectifit._typing import Integers, Mask, Matrix
 from rectifit.data.blocks import Block
 from rectifit.formatting import write_count
 from rectifit.inference.groups import Groups
-from rectifit.inference.sandwich import Bread, Standard
+from rectifit.inference.sandwich import Bread, Standard, on_user_scale
 from rectifit.inference.sums import FitMoments, RowTask
 
 __all__ = ["Breads", "Cover", "GroupSums", "LagSums", "cover_clusters", "cover_lags", "default_lags"]
@@ -209,7 +209,7 @@ def _on_user_scale(breads: Breads, V: Matrix) -> Matrix:
         [bread.unseen.size for bread in breads.values()],
     )
     matrix = np.full((unseen.size, unseen.size), np.nan)
-    matrix[np.ix_(has_rows, has_rows)] = T @ V @ T.T
+    matrix[np.ix_(has_rows, has_rows)] = on_user_scale(T, V)
     matrix[unseen], matrix[:, unseen] = np.nan, np.nan
     return matrix
 

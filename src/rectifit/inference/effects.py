@@ -96,6 +96,7 @@ def marginal_effects(
         level=check_number(level, "level", above=0.0, below=1.0),
         covariance=found.label,
         notes=notes,
+        target=solution.target,
         at=at,
         share_active=sides.share_active,
     )

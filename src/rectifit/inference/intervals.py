@@ -22,7 +22,7 @@ import numpy as np
 
 from rectifit._typing import Vector
 from rectifit.checks import check_design, check_number
-from rectifit.data.kinds import check_columns, predict
+from rectifit.data.kinds import check_columns, encoded, predict
 from rectifit.fit import Fit, fit_of
 from rectifit.inference.covariance import Covariance, find_covariance
 from rectifit.inference.tables import Summary, quantile
@@ -68,9 +68,7 @@ def prediction_interval(
     >>> mean.round(1).tolist(), low.round(1).tolist(), high.round(1).tolist()
     ([0.0, 3.0], [-0.2, 2.8], [0.2, 3.2])
     """
-    # A model of a table turns its rows into numbers.
-    X = solution.encode(X) if hasattr(solution, "encode") else X
-    solution = fit_of(solution)
+    X, solution = encoded(solution, X), fit_of(solution)
     check_columns(X, solution.feature_names)
     z = quantile(check_number(level, "level", above=0.0, below=1.0))
     found = find_covariance(solution, covariance, **options)

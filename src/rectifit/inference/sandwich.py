@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rectifit._typing import Mask, Matrix, Vector
+from rectifit.formatting import write_count
 from rectifit.tolerances import (
     CONSTANT_COLUMN_TOL,
     FREEDOM_TOL,
@@ -33,9 +34,28 @@ from rectifit.tolerances import (
     UNSEEN_TOL,
 )
 
-__all__ = ["KINDS", "Bread", "Meat", "Moments", "Standard", "make_bread", "null_space", "sandwich"]
+__all__ = [
+    "KINDS",
+    "Bread",
+    "Meat",
+    "Moments",
+    "ScaleError",
+    "Standard",
+    "make_bread",
+    "null_space",
+    "on_user_scale",
+    "sandwich",
+]
 
 KINDS = ("nonrobust", "HC0", "HC1", "HC2", "HC3")
+# Variances between powers of ten with these exponents are numbers with all digits.
+MAX_EXPONENT = 306
+
+
+class ScaleError(ValueError):
+    """Data without standard errors, because variances are not representable as numbers."""
+
+
 # omega = 1 / (1 - h)^(2 power).
 POWERS = {"HC0": 0.0, "HC1": 0.0, "HC2": 0.5, "HC3": 1.0}
 
@@ -146,8 +166,7 @@ class Bread:
     def cover(self, meat: Matrix) -> Matrix:
         """The covariance of the coefficients, NaN where these are not determined."""
         assert self.standard is not None
-        T = self.standard.coefficients()
-        matrix = T @ (self.inverse @ meat @ self.inverse) @ T.T
+        matrix = on_user_scale(self.standard.coefficients(), self.inverse @ meat @ self.inverse)
         matrix[self.unseen], matrix[:, self.unseen] = np.nan, np.nan
         return matrix
 
@@ -168,7 +187,7 @@ def make_bread(rows: Moments, alpha: float, what: str, none: str, held: Matrix |
     T = standard.coefficients()
     G = np.diag(np.full(len(T), rows.weight))
     G[:p, :p] = rows.gram / np.outer(standard.size, standard.size)
-    penalty = np.append(alpha / np.square(standard.size * standard.unit), np.zeros(len(T) - p))
+    penalty = np.append(np.square(np.sqrt(alpha) / standard.size / standard.unit), np.zeros(len(T) - p))
     N = np.eye(len(T)) if held is None else null_space(held @ T[:p])
     values, V = np.linalg.eigh(N.T @ (G + np.diag(penalty)) @ N)
     V = N @ V
@@ -180,9 +199,26 @@ def make_bread(rows: Moments, alpha: float, what: str, none: str, held: Matrix |
         note = f"{n} {what} for {N.shape[1]} coefficients: no standard errors"
         return replace(missing, df=max(df, 0.0), notes=(note,))
     unseen = np.linalg.norm(T @ V[:, ~kept], axis=1) > UNSEEN_TOL * np.linalg.norm(T, axis=1)
-    note = f"the {what} do not determine {int(unseen.sum())} coefficients: no standard errors there"
+    n_unseen = write_count(int(unseen.sum()), "coefficient")
+    note = f"the {what} do not determine {n_unseen}: no standard errors there"
     sigma = float(np.sqrt(rows.squares / df))
     return Bread(standard, inverse, G, unseen, n, df, sigma, what, (note,) * bool(unseen.any()))
+
+
+def on_user_scale(T: Matrix, middle: Matrix) -> Matrix:
+    """T middle T'; ScaleError if a variance is too large or too small to be a number."""
+    sizes = np.abs(T).max(axis=1, initial=0.0)
+    shrunk = T / np.where(sizes > 0.0, sizes, 1.0)[:, None]
+    variances = np.einsum("ij,jk,ik->i", shrunk, middle, shrunk)
+    known = (variances > 0.0) & (sizes > 0.0)
+    exponents = np.log10(variances[known]) + 2.0 * np.log10(sizes[known])
+    if (np.abs(exponents) > MAX_EXPONENT).any():
+        worst = exponents[np.abs(exponents).argmax()]
+        raise ScaleError(
+            f"the scales of X and y make a variance of about 1e{worst:.0f}, which is no number; divide "
+            "columns of X, or y, by constants"
+        )
+    return np.asarray(T @ middle @ T.T)
 
 
 # The meat of rows in standard coordinates, for a bread and a power.

@@ -75,6 +75,7 @@ def summarise(
         level=level,
         covariance=found.label,
         notes=tuple(dict.fromkeys(notes)),
+        target=solution.target,
         objective=solution.objective,
         r_squared=1.0 - sides.lost / sides.spread_y if sides.spread_y > 0.0 else np.nan,
         share_active=sides.share_active,

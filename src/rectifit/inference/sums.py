@@ -23,7 +23,7 @@ from rectifit.data.base import Data
 from rectifit.data.blocks import Block, Total, merge_all
 from rectifit.data.problem import Problem
 from rectifit.fit import Fit
-from rectifit.inference.sandwich import Meat, Moments, Standard
+from rectifit.inference.sandwich import Meat, Moments, ScaleError, Standard
 from rectifit.tolerances import FREEDOM_TOL, ZERO_U_TOL
 
 __all__ = ["FitMoments", "Line", "RowTask", "Setting", "data_of", "list_estimates", "read_moments"]
@@ -150,7 +150,12 @@ def _sum_up(solution: Fit) -> FitMoments:
     problem = data_of(solution)
     data = problem.data.shifted(solution.floor)
     line = Line(solution.beta, solution.intercept - solution.floor)
-    seen: _Extents = data.reduce(_ExtentsTask(line))
+    with np.errstate(over="ignore"):
+        seen: _Extents = data.reduce(_ExtentsTask(line))
+    if not np.isfinite(seen.means).all():
+        raise ScaleError(
+            "the sum of a column of X exceeds the largest number; divide the column by a constant"
+        )
     line = replace(line, zero=ZERO_U_TOL * max(seen.reach, abs(solution.floor)))
     unit, means = np.ldexp(1.0, np.frexp(seen.largest)[1]), seen.means / seen.weight
     sums: _Split = data.reduce(_SplitTask(line, unit, problem.fit_intercept, *means[:2]))

@@ -76,6 +76,7 @@ class Estimates:
     covariance : kind of the standard errors, with the number of groups, lags or draws
     notes : what a reader must know, sentences
     at_bound : whether the coefficient behind each estimate is at one of its bounds
+    target : name of the outcome, where it has one
     """
 
     names: tuple[str, ...]
@@ -85,6 +86,7 @@ class Estimates:
     level: float
     covariance: str
     notes: tuple[str, ...] = ()
+    target: str | None = None
 
     # Follows the names of coefficients at a bound.
     REMARK: ClassVar[str] = ", at its bound {}"
@@ -315,7 +317,7 @@ class Summary(Estimates):
         """The fitted equation in words."""
         base = "floor" if self.floor_is_estimated else f"{self.floor:g}"
         ends = " + intercept" if "intercept" in self.names else ""
-        return f"y ~ max({base}, X coef{ends})"
+        return f"{self.target or 'y'} ~ max({base}, X coef{ends})"
 
     def _facts(self) -> list[str]:
         rows = f"{write_count(self.n_samples, 'sample')}, {self.n_active:,} of them active"
@@ -372,7 +374,7 @@ class MarginalEffects(Estimates):
 
     def __str__(self) -> str:
         """The table as text."""
-        rows = self._rows("dE[y]/dx")
+        rows = self._rows(f"dE[{self.target or 'y'}]/dx")
         width = len(rows[0])
         active = f"{100.0 * self.share_active:.1f} % active"
         lines = [_ends(self._title(), active, width), "=" * width, rows[0], "-" * width]

@@ -26,6 +26,7 @@ from rectifit._typing import Mask, Matrix, Vector
 from rectifit.active import Members
 from rectifit.certificate.trivial_bound import guarantee_bound
 from rectifit.fit import Stop
+from rectifit.formatting import write_count
 from rectifit.methods.pool import EnginePool
 from rectifit.methods.search import Halt, Search
 from rectifit.parallel import map_ordered
@@ -37,16 +38,87 @@ from rectifit.surrogate.rows_engine import ascending
 from rectifit.surrogate.solver import SurrogateSolver
 from rectifit.theory import approximation_ratio
 
-__all__ = ["Approximation"]
+__all__ = ["Approximation", "count_sets", "describe_endless"]
 
 # Prefixes between two exchanges of the best values. Fixed, so that the work does not depend on the threads.
 WAVE = 16
+# Counts above this one are not exact: no computer comes so far.
+MAX_COUNT = 1 << 62
+# Active sets that are skipped or solved per second at best, as measured, and the seconds that are too many.
+SETS_PER_SECOND = 1_000_000
+MAX_SECONDS = 86400
+# Active sets of a smaller k that may be suggested.
+MAX_SUGGESTED = 10_000_000
 # Sets that go to an accelerator at a time.
 ACCELERATOR_BATCH = 16384
 # Where a value from an accelerator exceeds its bound by g, the minimiser is taken to move u by at most
 # ACCELERATOR_REACH sqrt(g); g above the share TIGHT_EXCESS of sum y^2 is no help.
 ACCELERATOR_REACH = 100.0
 TIGHT_EXCESS = 1e-8
+
+
+def count_subsets(n: int, most: int) -> int:
+    """Subsets of n things with up to so many members; at most `MAX_COUNT`.
+
+    Examples
+    --------
+    >>> count_subsets(4, 2), count_subsets(4, 9), count_subsets(10000, 5000) == MAX_COUNT
+    (11, 16, True)
+    """
+    count = term = 1
+    for j in range(1, min(most, n) + 1):
+        term = term * (n - j + 1) // j
+        count += term
+        if count >= MAX_COUNT:
+            return MAX_COUNT
+    return count
+
+
+def count_sets(n_positive: int, k: int) -> int:
+    """Active sets that the algorithm visits where so many outcomes are positive; at most `MAX_COUNT`.
+
+    They are the n + 1 prefixes, and the sum of C(n - i - 1, j) over the prefixes i and over j = 1..k-1, which
+    is C(n, j + 1).
+
+    Examples
+    --------
+    >>> count_sets(10, 1), count_sets(10, 2), count_sets(10, 10), count_sets(10, 99)
+    (11, 56, 1024, 1024)
+    """
+    return count_subsets(n_positive, k)
+
+
+def describe_endless(n_positive: int, k: int) -> str | None:
+    """What to know before an enumeration that cannot end within a day; None for any other.
+
+    Examples
+    --------
+    >>> describe_endless(1000, 2) is None
+    True
+    >>> describe_endless(1000, 5)[:80]
+    'approximation with k = 5 means 8,291,875,042,451 active sets, which take 95 days'
+    """
+    count = count_sets(n_positive, k)
+    days = count // (SETS_PER_SECOND * MAX_SECONDS)
+    if not days:
+        return None
+    if count < MAX_COUNT:
+        sets, takes = f"{count:,}", write_count(days, "day")
+    else:
+        terms = np.array([_log_choose(n_positive, j) for j in range(min(k, n_positive) + 1)])
+        sets, takes = f"about 1e{np.logaddexp.reduce(terms) / math.log(10.0):.0f}", f"over {days:,} days"
+    smaller = 1
+    while smaller + 1 < k and count_sets(n_positive, smaller + 1) <= MAX_SUGGESTED:
+        smaller += 1
+    return (
+        f"approximation with k = {k} means {sets} active sets, which take {takes} at a million per second: "
+        f"it ends by a time limit or Ctrl-C, without its guarantee; k = {smaller} means "
+        f"{count_sets(n_positive, smaller):,}"
+    )
+
+
+def _log_choose(n: int, j: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(j + 1) - math.lgamma(n - j + 1)
 
 
 class Prefix(NamedTuple):
@@ -89,7 +161,7 @@ class Enumeration:
         order = ascending(problem)
         self.n_weighted = order.size
         self.members = order[problem.positive[order]]
-        self.total = sum(self._n_neighbours(i) + 1 for i in range(self.members.size + 1))
+        self.total = count_sets(self.members.size, k)
         self.done = 0
         self.lowest_bound = math.inf
         self.converged = True
@@ -113,8 +185,7 @@ class Enumeration:
 
     def _n_neighbours(self, first: int) -> int:
         """Sets of up to k - 1 samples after the one that would lengthen the prefix."""
-        left = max(self.members.size - first - 1, 0)
-        return sum(math.comb(left, j) for j in range(1, min(self.k, left + 1)))
+        return count_subsets(max(self.members.size - first - 1, 0), self.k - 1) - 1
 
     def _prefix_set(self, first: int) -> Mask:
         active = np.zeros(self.search.problem.n_samples, dtype=np.bool_)

@@ -40,6 +40,7 @@ class GradientDescent:
     gamma: float = 0.03
     shrink: float = 0.6
     needs_rows: ClassVar[bool] = True
+    is_compiled: ClassVar[bool] = False
 
     def run(self, search: Search) -> Stop:
         """Step downhill until nothing is gained; the last point is the best."""

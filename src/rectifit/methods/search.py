@@ -37,7 +37,10 @@ class Halt(Exception):  # noqa: N818 - it ends a search, and nothing is wrong
 
 
 class Stage(Protocol):
-    """An algorithm with its parameters; one that needs rows in memory has needs_rows = True."""
+    """An algorithm with its parameters.
+
+    One that needs rows in memory has needs_rows = True, one that runs no compiled code is_compiled = False.
+    """
 
     def run(self, search: Search) -> Stop:
         """Begin at search.best if there is one, offer points, and return why it ended."""

@@ -16,6 +16,7 @@ from rectifit.fitted_model import FittedModel
 from rectifit.formatting import NOTHING, write_amount, write_count, write_duration, write_number, write_share
 from rectifit.formulas import FormulaEncoding
 from rectifit.inference import Summary, summarise
+from rectifit.inference.sums import data_of
 from rectifit.report.contents import ReportData, collect
 from rectifit.report.sections import make_sections
 from rectifit.solution import Certificate
@@ -65,6 +66,7 @@ def write_report(
         The result of `comparison.compare`, for a section on other ways to fit the same data.
     """
     fitted = fit_of(solution)
+    data_of(fitted)
     if summary is None:
         summary = summarise(fitted, names=names, covariance=covariance)
     target = target or fitted.target or "y"

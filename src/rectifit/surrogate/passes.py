@@ -12,6 +12,7 @@ import numpy as np
 from rectifit._typing import Vector
 from rectifit.active import ALL
 from rectifit.bounds import solve_gram
+from rectifit.checks import check_sizes
 from rectifit.coordinates import find_coordinates
 from rectifit.data.blocks import Block, S
 from rectifit.data.memory import MemoryData
@@ -90,6 +91,7 @@ class PassReader:
         if not self._solves_sample:
             wanted = min(wanted, UNSOLVED_SAMPLE_ROWS)
         survey = self.reduce(SurveyTask(problem.fit_intercept, outcomes.scale, wanted / problem.n_samples))
+        check_sizes(survey.largest)
         self.largest, self.penalty = survey.largest, problem.penalty
         self.total = outcomes.total * (outcomes.top / outcomes.scale) ** 2
         self.coordinates, self.gram = find_coordinates(

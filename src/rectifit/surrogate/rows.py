@@ -8,7 +8,7 @@ import numpy as np
 
 from rectifit._typing import Index, Matrix, Selection, Vector
 from rectifit.bounds import allowance, is_regular, solve_gram
-from rectifit.checks import row_blocks
+from rectifit.checks import check_sizes, row_blocks
 from rectifit.coordinates import Coordinates, column_unit, find_coordinates
 from rectifit.data.problem import Problem
 from rectifit.surrogate.walls import Walls, walls_of
@@ -48,6 +48,7 @@ class WorkingRows:
         """Find the working coordinates, and sums in them."""
         fit_intercept = self.problem.fit_intercept
         self.largest = self._largest()
+        check_sizes(self.largest)
         unit = column_unit(self.largest)
         first = Coordinates.from_diagonal(unit, unit, self.scale, fit_intercept)
         self.coordinates, self.gram = find_coordinates(

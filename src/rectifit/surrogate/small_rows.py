@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rectifit._typing import Vector
+from rectifit.checks import check_sizes
 from rectifit.coordinates import Coordinates, whiten
 from rectifit.surrogate.records import PlacedRows
 from rectifit.surrogate.rows import WorkingRows
@@ -40,6 +41,7 @@ class SmallRows(WorkingRows):
             np.empty(n),
         )
         scale_columns(self.At, self.data.root_weight, self.largest, unit, placed.Zt)
+        check_sizes(self.largest)
         self.gram = placed.Zt @ placed.Zt.T
         is_regular = place_rows(self.y, unit, self.penalty, self.gram, tuple(placed))
         self.coordinates = Coordinates(
