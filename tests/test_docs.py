@@ -29,6 +29,7 @@ PUBLIC_MODULES = (
     "rectifit",
     "rectifit.datasets",
     "rectifit.inference",
+    "rectifit.instances",
     "rectifit.measures",
     "rectifit.plot",
     "rectifit.theory",

@@ -72,7 +72,7 @@ LATER = {
 }
 
 # Packages that need no import of their own: `import rectifit` is enough for rectifit.plot.fit.
-PACKAGES = ("datasets", "inference", "measures", "plot", "theory")
+PACKAGES = ("datasets", "inference", "instances", "measures", "plot", "theory")
 
 
 def __getattr__(name: str) -> Any:
