@@ -488,8 +488,10 @@ def _explain(error: ValidationError) -> str:
         return f"is damaged: {path!r} is not known in version {VERSION}"
     if kind == "value_error":
         allowed = str(first["ctx"]["error"])
-    # Without a path, the entries do not agree with each other, and the error is a sentence of its own.
-    entry = f"{path!r} is {_show(first['input'])}; it must be " if path else ""
+    # Without a path, the entries do not agree with each other, and the error is a sentence of its own, as
+    # are those of formulas.
+    is_sentence = not path or (path == "formula" and kind == "value_error")
+    entry = "" if is_sentence else f"{path!r} is {_show(first['input'])}; it must be "
     return f"is damaged: {entry}{allowed}"
 
 

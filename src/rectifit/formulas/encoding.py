@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -188,13 +189,12 @@ class FormulaEncoding:
 
 def _check_names(columns: tuple[str, ...], factors: Mapping[str, Expression]) -> None:
     """ValueError for names under which formulaic would confuse columns with each other, or with functions."""
-    from formulaic.utils.code import sanitize_variable_name
-
     seen, sources = dict[str, str](), {factor.source for factor in factors.values() if not factor.is_column}
     for column in columns:
         if "`" in column or not column.strip() or RESERVED in column or column in sources:
             raise ValueError(f"the formula uses the column {column!r}; rename it")
-        plain = sanitize_variable_name(column, {}, reserved_names=())
+        plain = re.sub(r"\W", "_", column)
+        plain = f"_{plain}" if plain[0].isdigit() else plain
         if plain in seen:
             raise ValueError(
                 f"the formula cannot tell the columns {seen[plain]!r} and {column!r} apart; rename one"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,8 @@ MAX_OPTION = 1000
 # Levels that are whole numbers.
 MAX_LEVEL = 2**53
 MAX_LENGTH = 1000
+# A name in backticks, or a text.
+TOKEN = re.compile(r"`([^`'\"\\{}]+)`|'[^'\"`\\{}]*'|\"[^'\"`\\{}]*\"")
 # Would end, or escape in, the texts into which formulaic puts names and entries.
 FORBIDDEN = set("\\\"'`{}\n\r\t\0")
 
@@ -103,14 +106,11 @@ def read_expression(text: str) -> Expression:
 standardize, abs, ceil, cos, exp, expm1, floor, log, log10, log1p, log2, maximum, minimum, sign, sin, \
 sqrt, square; compute other columns before the fit
     """
-    from formulaic.utils.code import sanitize_variable_names
-
     if len(text) > MAX_LENGTH:
         raise ValueError(
             f"the formula has an expression of {len(text):,} characters; the limit is {MAX_LENGTH:,}"
         )
-    aliases: dict[str, str] = {}
-    code = sanitize_variable_names(text, {}, aliases)
+    code, aliases = _replace_names(text)
     try:
         body = ast.parse(code, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -128,6 +128,30 @@ sqrt, square; compute other columns before the fit
     if not columns:
         raise ValueError(f"the formula has {text!r}, which uses no column")
     return Expression(text, columns, category, tuple(dict.fromkeys(reader.texts)))
+
+
+def _replace_names(text: str) -> tuple[str, dict[str, str]]:
+    """The expression with a name of Python for every name in backticks, and what these names stand for.
+
+    Names in backticks have no quotation marks, and texts no backticks or backslashes: then there is only one
+    way to read them, which is formulaic's, too.
+    """
+    rest, prefix, aliases = TOKEN.sub("", text), "column", dict[str, str]()
+    if set(rest) & FORBIDDEN:
+        raise ValueError(f"the formula has {text!r}, which cannot be read")
+    while prefix in text:
+        prefix += "_"
+
+    def replace(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        alias = next(
+            (known for known, name in aliases.items() if name == found[1]), f"{prefix}{len(aliases)}"
+        )
+        aliases[alias] = found[1]
+        return f" {alias} "
+
+    return TOKEN.sub(replace, text).strip(), aliases
 
 
 class _Reader:
