@@ -98,7 +98,15 @@ html_theme_options = {
 # Pages without a section of their own.
 html_sidebars = {
     page: []
-    for page in ("index", "contributing", "changelog", "benchmarks/*", "instances/*", "reproduction/*")
+    for page in (
+        "index",
+        "contributing",
+        "migration",
+        "changelog",
+        "benchmarks/*",
+        "instances/*",
+        "reproduction/*",
+    )
 }
 
 # The library of instances as a page of its own, and its figures, made from the results that are kept.

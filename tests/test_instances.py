@@ -196,6 +196,12 @@ def test_a_solver_must_return_coefficients(tmp_path):
     (row,) = run_instances(lambda *_, **__: failed, ["noise-p2"], tmp_path / "b.csv", solver_name="none")
     assert row.objective == np.inf
     assert row.gap == 1.0
+    with pytest.raises(ValueError, match=r"cheat claims the bound 1000000000.0 for noise-p2, but its own"):
+        list(
+            run_instances(
+                lambda *_, **__: (np.ones(2), 0.0, 1e9), ["noise-p2"], tmp_path / "c.csv", solver_name="cheat"
+            )
+        )
     for method in ("no_such_module:solve", "math:no_such_function", "math:pi"):
         with pytest.raises(ValueError, match=f"method is '{method}'"):
             list(run_instances(method, ["noise-p2"], tmp_path / "c.csv"))
@@ -318,6 +324,19 @@ def test_a_profile_is_of_the_instances_that_all_solvers_ran():
         "other": 7.0,
     }
     assert compute_profile([a_result(easy), a_result(late, solver="other")]) == []
+
+
+def test_a_solver_in_the_current_folder_is_found(tmp_path, monkeypatch):
+    (tmp_path / "my_zero_solver.py").write_text(
+        "def solve(X, y, fit_intercept, time_limit):\n    return [0.0] * X.shape[1], 0.0\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one not in ("", str(tmp_path))])
+    done = rectifit("run", "noise-p2", "--method", "my_zero_solver:solve", "--name", "zero", "--out", "z.csv")
+    assert done.exit_code == 0, done.stderr
+    (row,) = read_results("z.csv")
+    instance = load_instance("noise-p2")
+    assert (row.solver, row.objective) == ("zero", float(instance.y @ instance.y))
 
 
 def test_commands(tmp_path):

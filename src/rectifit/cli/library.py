@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -250,6 +251,10 @@ def run_command(
     from rectifit.instances import run_instances
 
     chosen = _installed(_choose(names, family, only_open), names)
+    # Modules beside the data are found, as they are by `python -m`.
+    here = str(Path.cwd())
+    if ":" in method and here not in sys.path:
+        sys.path.insert(0, here)
     try:
         for row in run_instances(method, chosen, out, solver_name=solver_name, time_limit=time_limit):
             click.echo(

@@ -21,6 +21,7 @@ from rectifit.methods.stages import split_method
 from rectifit.parallel import limit_threads
 from rectifit.row_file import RowFile
 from rectifit.solution import Stop
+from rectifit.tolerances import AGREEMENT_TOL
 
 __all__ = ["Answer", "Solver", "make_solver", "run_instances"]
 
@@ -157,6 +158,11 @@ def _run(function: Solver, label: str, instance: Instance, limit: float) -> Resu
     coefficients = (*beta.tolist(), *([float(answer.intercept)] if instance.fit_intercept else []))
     is_fit = bool(np.isfinite(coefficients).all())
     objective = instance.objective(beta, float(answer.intercept)) if is_fit else inf
+    if answer.lower_bound > objective * (1.0 + AGREEMENT_TOL):
+        raise ValueError(
+            f"{label} claims the bound {float(answer.lower_bound)!r} for {instance.name}, but its own "
+            f"coefficients have the objective {objective!r}"
+        )
     return Result(
         instance=instance.name,
         digest=instance.digest,
