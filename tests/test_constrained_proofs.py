@@ -7,7 +7,7 @@ from constrained import KINDS, assert_allowed, constrained_problem, random_const
 from peers import prove_by_scip
 from scipy.optimize import LinearConstraint
 
-from rectifit import Problem, certify, solve
+from rectifit import Certificate, Problem, certify, solve
 from rectifit.certificate import branching
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.presolve import reduce_rows
@@ -190,6 +190,11 @@ def test_true_signs_make_proofs_shorter(seed):
         assert certificate.status == "optimal"
         nodes.append(certificate.n_nodes)
     assert nodes[1] < nodes[0]
+
+
+def test_small_targets_are_reached_up_to_the_rounding_of_sums():
+    assert Certificate(1.0, 1.0 - 1e-7 - 5e-13, "optimal", target_gap=1e-7).is_closed
+    assert not Certificate(1.0, 1.0 - 1e-7 - 5e-12, "optimal", target_gap=1e-7).is_closed
 
 
 def test_a_proof_within_constraints_is_no_proof_beyond_them():

@@ -147,8 +147,12 @@ class Certificate:
     @property
     def gap(self) -> float:
         """(objective - lower_bound) / objective; 0 where the objective is at its bound up to rounding."""
-        rounding = ZERO_OBJECTIVE_TOL * self.null_objective + SUM_TOL * self.objective
-        return relative_gap(self.objective, self.lower_bound, rounding)
+        return relative_gap(self.objective, self.lower_bound, self._rounding_of_sums)
+
+    @property
+    def _rounding_of_sums(self) -> float:
+        """By how much an objective may differ from its bound and be at it."""
+        return ZERO_OBJECTIVE_TOL * self.null_objective + SUM_TOL * self.objective
 
     @property
     def says_anything(self) -> bool:
@@ -226,7 +230,9 @@ class Certificate:
 
     def is_within(self, gap: float) -> bool:
         """Whether the gap is at most so large, up to rounding."""
-        return self.gap <= gap * (1.0 + TARGET_SLACK)
+        # A search that ends at its target has lost some rounding to the bound.
+        room = gap * (1.0 + TARGET_SLACK) * self.objective + self._rounding_of_sums
+        return self.objective - self.lower_bound <= room
 
 
 @dataclass(frozen=True, eq=False)
