@@ -222,3 +222,56 @@ def test_columns_that_are_no_numbers_when_squared_are_refused_in_a_sentence():
                 solve(X * scale, y, method)
     with pytest.raises(ValueError, match="the sum of a column of X exceeds the largest number"):
         solve(np.abs(X) / np.abs(X).max() * 1.7e308, y, "sorting").summary()
+
+
+def altered(value):
+    """Other values of the same type."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, float):
+        return [-abs(value) - 1.0, np.nan]
+    return [-1]
+
+
+@pytest.mark.parametrize("method", ["auto", "approximation", "exact"])
+def test_every_field_that_follows_from_data_or_others_is_checked(method):
+    fit = solve(X, y, method, random_state=0, alpha=0.1, sample_weight=np.arange(60.0) + 1.0)
+    fit.verify()
+    for name in (
+        *("objective", "surrogate_objective", "intercept", "floor", "n_iter", "n_surrogates", "seconds"),
+        *("fit_intercept", "alpha", "is_weighted"),
+    ):
+        for value in altered(getattr(fit, name)):
+            with pytest.raises(VerificationError):
+                replace(fit, **{name: value}).verify()
+    for name in ("n_active", "n_inactive", "n_undecided", "n_nodes", "seconds", "is_constrained"):
+        for value in altered(getattr(fit.certificate, name)):
+            with pytest.raises(VerificationError):
+                replace(fit, certificate=replace(fit.certificate, **{name: value})).verify()
+    for name, value in (
+        ("status", "proved"),
+        ("null_objective", 1.0),
+        ("objective", 0.0),
+        ("lower_bound", 1e9),
+    ):
+        with pytest.raises(VerificationError):
+            replace(fit, certificate=replace(fit.certificate, **{name: value})).verify()
+    for name, value in (("surrogate", None), ("surrogate_objective", None), ("beta", fit.beta[:-1])):
+        with pytest.raises(VerificationError):
+            replace(fit, **{name: value}).verify()
+    assert fit.surrogate is not None
+    for name in ("value", "dual_bound", "intercept"):
+        surrogate = fit.surrogate._replace(**{name: 2.0 * getattr(fit.surrogate, name) + 1.0})
+        with pytest.raises(VerificationError):
+            replace(fit, surrogate=surrogate).verify()
+
+
+def test_a_guarantee_whose_bounds_lost_to_rounding_is_verified():
+    """Two columns that are parallel up to 1e-12, with signs: dual bounds are far below their minima."""
+    rng = np.random.default_rng(5)
+    A = rng.normal(size=(14, 2))
+    A[:, 1] = 3.0 * A[:, 0] + 1e-12 * rng.normal(size=14)
+    outcomes = np.maximum(-A[:, 0] + 0.3 * rng.normal(size=14), 0.0)
+    for method in ("auto", "approximation"):
+        for k in (1, 2):
+            solve(A, outcomes, method, k=k, fit_intercept=False, positive=True, random_state=0).verify()

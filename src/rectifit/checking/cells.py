@@ -83,8 +83,10 @@ class Cell:
 
     def part(self, at: int, is_high: bool) -> Cell:
         """One half, split at the middle of a coordinate."""
-        low, high = self.low.copy(), self.high.copy()
-        (low if is_high else high)[at] = 0.5 * (self.low[at] + self.high[at])
+        low, high, middle = self.low.copy(), self.high.copy(), 0.5 * (self.low[at] + self.high[at])
+        if not low[at] < middle < high[at]:
+            raise ProofError("a cell is split that is too narrow to be split")
+        (low if is_high else high)[at] = middle
         return replace(self, low=low, high=high)
 
 
