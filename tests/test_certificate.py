@@ -653,6 +653,18 @@ def test_the_exact_stage_is_a_method():
     assert "%" in str(chain.certificate)
 
 
+def test_a_best_point_of_the_plane_that_is_missed_is_not_called_optimal(monkeypatch):
+    """Its coefficients may be no numbers, or rounding may spoil them: then there is a bound, and a gap."""
+    monkeypatch.setattr(driver.Incumbent, "offer", lambda self, b: None)  # noqa: ARG005
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(30, 1))
+    y = np.maximum(X[:, 0] + 0.2 * draw.normal(size=30), 0.0)
+    certificate = certify(X, y, (np.zeros(1), 0.0), time_limit=0.2)
+    assert certificate.status == "time_limit"
+    assert 0.0 < certificate.lower_bound < 0.9 * certificate.objective
+    certificate.solution.verify()
+
+
 def test_nothing_to_prove():
     certificate = certify([[1.0], [2.0]], [-1.0, -2.0])
     assert certificate.status == "optimal"

@@ -172,20 +172,23 @@ class Driver:
     def _prove(self) -> bool:
         if self._recorder is not None:
             return self.search.run()
-        if self.lower_bound >= self.reduced.objective(self._cutoff()) or self._solve_plane():
-            return True
-        return self.search.run()
+        if not self._is_closed:
+            self._solve_plane()
+        return self._is_closed or self.search.run()
 
-    def _solve_plane(self) -> bool:
-        """Two coefficients and not too many samples need no search."""
+    @property
+    def _is_closed(self) -> bool:
+        return self.lower_bound >= self.reduced.objective(self._cutoff())
+
+    def _solve_plane(self) -> None:
+        """Two coefficients and not too many samples need no search, unless the best point is missed."""
         if self.problem.constraints is not None or not routing.is_planar(*self.reduced.Z.shape):
-            return False
+            return
         value, b = least_in_plane(self.reduced.Z, self.reduced.y, self.reduced.ridge)
         self.incumbent.offer(b)
         # The minimum itself, but for the rounding of a few sums over the samples.
         lowest = value - SUM_TOL * (value + float(self.reduced.y @ self.reduced.y))
         self.lower_bound = max(self.lower_bound, self.reduced.objective(lowest))
-        return True
 
     def _region(self) -> Region:
         """What is known of all solutions that matter: constraints, and the largest |u| within the box."""
