@@ -499,3 +499,12 @@ def test_the_command_line_rejects_in_one_sentence(table, tmp_path):
     refused = run("certify", table, "--target", "mm", "--positive", "a", "--proof", proof)
     assert refused.exit_code == 2
     assert "constraints" in refused.stderr
+
+
+def test_beside_a_bound_of_zero_the_difference_is_stated(tmp_path):
+    X, y, *_ = make_relu(60, 3, noise=0.0, random_state=0)
+    file = tmp_path / "exact.rproof"
+    solve(X, y).certify(proof=file)
+    sentence = str(check_proof(file, X, y))
+    assert "an objective below 0 on these 60 samples" in sentence
+    assert "%" not in sentence

@@ -55,12 +55,14 @@ class CheckedProof:
         parts = [kind, "weights"] if self.is_weighted else [kind]
         parts += [f"the ridge {self.alpha:g}"] if self.alpha else []
         parts += [f"the floor {self.floor:g}"] if self.floor else []
-        more = 100.0 * max(self.gap, 0.0)
+        # Beside a bound of 0, a share of the objective says nothing.
+        share, room = 100.0 * max(self.gap, 0.0), max(self.objective - self.lower_bound, 0.0)
+        more = f"{share:.3g} %" if self.lower_bound > 0.0 else f"{room:.3g}"
         return (
             f"Proved: with {', '.join(parts)}, no coefficients have an objective below "
             f"{self.lower_bound:.10g} on these {self.n_samples:,} samples of {self.n_features:,} features "
             f"(SHA-256 {self.digest[:12]}), and those in the file, with {self.objective:.10g}, are at most "
-            f"{more:.3g} % above the best."
+            f"{more} above the best."
         )
 
 
