@@ -17,6 +17,7 @@ from rectifit.checking.rounding import gamma, inverse_factor, lower_sum, up
 from rectifit.checking.rows import distinct_rows
 from rectifit.checking.trees import CLOSED, EXPAND, TREE
 from rectifit.cli.program import program
+from rectifit.datasets import make_relu
 
 KINDS = [
     "gaussian",
