@@ -63,6 +63,10 @@ def test_whatever_is_stated_is_true(chunk, tmp_path):
     assert counts["certificates"] == counts["exact"] == 10
 
 
+def test_a_ridge_with_columns_whose_gram_matrix_rounding_spoils(tmp_path):
+    assert attack(1795124866, tmp_path)["certificates"] == 1
+
+
 def test_whatever_is_stated_is_true_for_minutes(request, tmp_path):
     """Seeds that no other run has seen, unless the first one is given."""
     minutes = request.config.getoption("--attack-minutes")

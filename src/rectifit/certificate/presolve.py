@@ -28,7 +28,7 @@ from rectifit.certificate.records import LIMIT, Region, Samples
 from rectifit.constraints import Constraints
 from rectifit.data.problem import Problem
 from rectifit.surrogate.rows import WorkingRows
-from rectifit.tolerances import INTERVAL_RTOL, MIN_PIVOT
+from rectifit.tolerances import BATCH_DIAGONAL, INTERVAL_RTOL, MIN_PIVOT
 
 __all__ = ["Reduced", "reduce_rows"]
 
@@ -81,6 +81,18 @@ class Reduced:
         return columns[:p], float(columns[p:].sum())
 
 
+def _factor(gram: Matrix) -> Matrix:
+    """The Cholesky factor, or that of nearly the same matrix where rounding has left none.
+
+    Coordinates that are not white by so much are as good, for rows and ridge are computed in them.
+    """
+    try:
+        factor = np.linalg.cholesky(gram)
+    except np.linalg.LinAlgError:
+        factor = np.linalg.cholesky(gram + BATCH_DIAGONAL * np.diag(gram.diagonal()))
+    return np.asarray(factor, dtype=np.float64)
+
+
 def reduce_rows(problem: Problem) -> Reduced:
     """Merge and drop rows, and whiten what is left."""
     X = problem.loaded().dense()
@@ -114,7 +126,7 @@ def reduce_rows(problem: Problem) -> Reduced:
     # Directions that only constraints know.
     loose = gram.diagonal() <= MIN_PIVOT
     gram[loose], gram[:, loose] = 0.0, 0.0
-    L = np.linalg.cholesky(gram + np.diag(loose.astype(np.float64)))
+    L = _factor(gram + np.diag(loose.astype(np.float64)))
     turn = solve_triangular(L, np.eye(len(L)), lower=True).T
     whitened = replace(working.coordinates, T=working.T @ turn, diagonal=None)
     Z = np.ascontiguousarray(working.rows(slice(None), whitened))
