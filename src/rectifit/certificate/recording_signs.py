@@ -211,7 +211,11 @@ class SignRecorder:
             bend = np.clip(0.5 * bend / self._kink, 0.0, 2.0 * rules.rows.w)
             bend[kinks] = STIFF * rules.rows.w[kinks]
             H = 2.0 * K + Z.T @ (bend[:, None] * Z)
-            x = x - np.linalg.solve(H + SMALL_CURVATURE * np.eye(len(H)), gradient)
+            try:
+                x = x - np.linalg.solve(H + SMALL_CURVATURE * np.eye(len(H)), gradient)
+            except np.linalg.LinAlgError:
+                # Singular up to rounding: the best point so far is as good as any.
+                break
         return best
 
     def _kinks(self, node: Node, kappa: Vector, u: Vector, lam: Vector) -> tuple[Index, Vector, Vector]:
