@@ -48,7 +48,7 @@ class FormulaRecord(Record):
     @classmethod
     def of(cls, encoding: FormulaEncoding) -> Self:
         """That of an encoding."""
-        return cls.model_validate(
+        read: Self = cls.model_validate(
             {
                 "terms": encoding.terms,
                 "has_intercept": encoding.has_intercept,
@@ -57,6 +57,7 @@ class FormulaRecord(Record):
                 "states": {text: _freeze(state) for text, state in encoding.states.items()},
             }
         )
+        return read
 
     def read(self) -> FormulaEncoding:
         """The encoding."""
