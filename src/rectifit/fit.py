@@ -231,7 +231,7 @@ class Certificate:
     def is_within(self, gap: float) -> bool:
         """Whether the gap is at most so large, up to rounding."""
         # A search that ends at its target has lost some rounding to the bound.
-        room = gap * (1.0 + TARGET_SLACK) * self.objective + self._rounding_of_sums
+        room = gap * (1.0 + TARGET_SLACK) * self.objective + max(self._rounding_of_sums, self.rounding)
         return self.objective - self.lower_bound <= room
 
 

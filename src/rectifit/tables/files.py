@@ -135,11 +135,11 @@ def _type_cells(table: TextTable, decimal: str) -> FileTable:
 def _read_ndjson(data: bytes, name: str) -> FileTable:
     import polars as pl
 
+    if not data.strip():
+        raise ValueError(f"{name} is empty; at least one row is needed")
     try:
         frame = pl.read_ndjson(data, infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        if not data.strip():
-            raise ValueError(f"{name} is empty; at least one row is needed") from None
         wrong = next((j for j, line in enumerate(data.split(b"\n"), 1) if not _is_record(line)), None)
         if wrong is None:
             raise
