@@ -1,5 +1,6 @@
 """What a solution states, computed again; bounds and guarantees where columns nearly cancel."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -98,8 +99,7 @@ def test_answers_of_badly_conditioned_data_are_verified(seed):
     for method in ("auto", "exact", "approximation", "sorting+iterative"):
         fit = solve_problem(problem, method)
         fit.verify()
-        size = problem.data.size_of_terms(fit.beta, fit.intercept)
-        rounding = problem.rounding(size, fit.objective)
+        rounding = problem.rounding_at(fit.beta, fit.intercept, fit.objective)
         exact = exact_objective(problem, fit.beta, fit.intercept)
         assert abs(exact - Fraction(fit.objective)) <= rounding + 1e-15 * problem.null_objective
         # In rational arithmetic: no allowance.
@@ -179,6 +179,28 @@ def test_terms_of_u_have_the_size_that_is_said(seed):
     beta, intercept = rng.normal(size=problem.n_features), float(rng.normal()) * problem.fit_intercept
     sizes = problem.root_weight * (np.abs(problem.X) @ np.abs(beta) + abs(intercept))
     assert problem.data.size_of_terms(beta, intercept) == pytest.approx(np.linalg.norm(sizes), rel=1e-12)
+    u = problem.root_weight * (problem.X @ beta + intercept)
+    reach = float(np.quantile(np.abs(u), 0.3)) * (1.0 + 1e-9)
+    near = np.linalg.norm(sizes[u >= -reach])
+    assert problem.data.size_of_terms(beta, intercept, reach) == pytest.approx(near, rel=1e-12)
+
+
+def test_rows_far_below_zero_do_not_round():
+    X, y = np.array([[1.0], [2.0], [-1e200]]), np.array([1.0, 2.5, 0.0])
+    problem = Problem.from_data(X, y, fit_intercept=False)
+    assert problem.rounding_at(np.array([1.0]), 0.0, 0.25) < 1e-13
+    fit = solve(X, y, fit_intercept=False)
+    assert fit.certificate.rounding < 1e-13
+    fit.verify()
+
+
+def test_rounding_that_leaves_nothing_known_closes_no_gap():
+    certificate = solve([[1.0], [2.0], [-1.0]], [1.0, 2.5, 0.5]).certificate
+    for rounding, is_closed in ((1e-3, True), (1.0, False), (math.inf, False)):
+        wide = replace(
+            certificate, objective=1.0, lower_bound=1.0 - 5e-4, rounding=rounding, null_objective=10.0
+        )
+        assert wide.is_closed is is_closed
 
 
 @pytest.mark.parametrize(

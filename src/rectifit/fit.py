@@ -30,6 +30,8 @@ __all__ = [
 
 # Share of the target gap by which a bound that was pushed just to it may miss it through rounding.
 TARGET_SLACK = 1e-6
+# Share of sum w y^2. Where rounding may move the objective by more, it closes no gap.
+MAX_ROUNDING_SHARE = 1e-4
 # A larger gap says nothing where no proof was searched for.
 MAX_TELLING_GAP = 0.5
 # Coefficients that a notebook shows.
@@ -178,7 +180,7 @@ class Certificate:
             return f"A fit {excess:.3g} % better than yours was found; {proved}{where}"
         if self.gap == 0.0:
             return f"proved optimal{where}"
-        if self.status == "optimal" and self.objective - self.lower_bound <= self.rounding:
+        if self.status == "optimal" and self.objective - self.lower_bound <= self._small_rounding:
             return f"proved optimal up to the rounding of the data{where}"
         return f"no fit can be more than {100.0 * self.gap:.3g} % better{where}"
 
@@ -225,14 +227,18 @@ class Certificate:
     @property
     def is_closed(self) -> bool:
         """Whether the gap is at most the target gap, or zero up to the rounding of the data."""
-        is_rounding = self.objective - self.lower_bound <= self.rounding
-        return is_rounding or self.is_within(self.target_gap or 0.0)
+        return self.is_within(self.target_gap or 0.0)
 
     def is_within(self, gap: float) -> bool:
         """Whether the gap is at most so large, up to rounding."""
         # A search that ends at its target has lost some rounding to the bound.
-        room = gap * (1.0 + TARGET_SLACK) * self.objective + max(self._rounding_of_sums, self.rounding)
+        room = gap * (1.0 + TARGET_SLACK) * self.objective + max(self._rounding_of_sums, self._small_rounding)
         return self.objective - self.lower_bound <= room
+
+    @property
+    def _small_rounding(self) -> float:
+        """The rounding of the data, unless it is so large that nothing is known of the objective."""
+        return self.rounding if self.rounding <= MAX_ROUNDING_SHARE * self.null_objective else 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,7 +109,7 @@ def verify(fit: Fit) -> Verification:
     scale = ZERO_OBJECTIVE_TOL * max(problem.null_objective, fit.problem.null_objective)
     beta, intercept = fit.beta, fit.intercept - fit.floor
     found = problem.objective(beta, intercept)
-    rounding = _rounding(problem, beta, intercept, found)
+    rounding = problem.rounding_at(beta, intercept, found)
     objective = Check("objective", fit.objective, found, AGREEMENT_TOL * fit.objective + rounding + scale)
     _demand(
         objective.holds,
@@ -186,7 +186,7 @@ def _check_labels(fit: Fit, problem: Problem) -> None:
 def _verify_surrogate(fit: Fit, problem: Problem, met: SurrogateMinimum, scale: float) -> list[Check]:
     """The value at the stated point, and the minimum, found again from there."""
     found = problem.surrogate_value(met.active, met.beta, met.intercept)
-    rounding = _rounding(problem, met.beta, met.intercept, found)
+    rounding = problem.rounding_at(met.beta, met.intercept, found)
     slack = AGREEMENT_TOL * found + rounding + scale
     value = Check("surrogate's minimum", met.value, found, slack)
     _demand(
@@ -246,10 +246,6 @@ def _verify_guarantee(
 
 def _engine_for(problem: Problem) -> Engine:
     return RowsEngine(problem) if problem.data.in_memory else PassEngine(problem)
-
-
-def _rounding(problem: Problem, beta: np.ndarray, intercept: float, value: float) -> float:
-    return problem.rounding(problem.data.size_of_terms(beta, intercept), value)
 
 
 def _demand(holds: bool, otherwise: str) -> None:

@@ -97,10 +97,13 @@ class Data(ABC):
         """The convex surrogate F_I without the ridge."""
         return self._pass(LossTask(beta, intercept, self.outcomes.scale, active))
 
-    def size_of_terms(self, beta: Vector, intercept: float) -> float:
-        """The norm of sqrt(w) (|X||beta| + |intercept|): what rounding errors of u are relative to."""
+    def size_of_terms(self, beta: Vector, intercept: float, reach: float = math.inf) -> float:
+        """The norm of sqrt(w) (|X||beta| + |intercept|): what rounding errors of u are relative to.
+
+        Rows with sqrt(w) u below -reach are left out.
+        """
         scale = self.outcomes.scale
-        return math.sqrt(float(self.reduce(SizeTask(beta, intercept, scale)).value)) * scale
+        return math.sqrt(float(self.reduce(SizeTask(beta, intercept, scale, reach / scale)).value)) * scale
 
     def _pass(self, task: LossTask) -> float:
         return float(self.reduce(task).value) * task.scale * task.scale

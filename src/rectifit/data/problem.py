@@ -23,7 +23,8 @@ from rectifit.constraints import Constraints
 from rectifit.data.base import Data
 from rectifit.data.memory import MemoryData
 from rectifit.data.sampling import SampleTask
-from rectifit.tolerances import DEAD_TOL, FLOAT64_EPS, ZERO_U_TOL
+from rectifit.data.sums import rounding_of_terms
+from rectifit.tolerances import DEAD_TOL, ZERO_U_TOL
 
 __all__ = ["Point", "Problem", "RowPoint"]
 
@@ -212,8 +213,17 @@ class Problem:
         u, as each u is a sum of p + 1 products: by the triangle inequality the norm of these numbers errs by
         that times the norm of the sizes.
         """
-        error = (self.n_features + 4) * FLOAT64_EPS * size_of_terms
-        return (2.0 * math.sqrt(max(value, 0.0)) + error) * error
+        error = rounding_of_terms(self.n_features, size_of_terms)
+        return float((2.0 * math.sqrt(max(value, 0.0)) + error) * error)
+
+    def rounding_at(self, beta: Vector, intercept: float, value: float) -> float:
+        """The same at a point, from the terms of all u that count.
+
+        With u below -(|v| + sqrt(value)) a row is not on its quadratic, which alone would cost more than the
+        value: it costs the same whatever the rounding of u.
+        """
+        reach = 2.0 * (self.data.outcomes.scale + math.sqrt(max(value, 0.0)))
+        return self.rounding(self.data.size_of_terms(beta, intercept, reach), value)
 
     def ridge(self, beta: Vector) -> Any:
         """alpha |beta|^2; one number per column of a matrix."""

@@ -15,8 +15,18 @@ from rectifit._typing import Vector
 from rectifit.active import ActiveSet
 from rectifit.data.blocks import Block, Total, merge_all
 from rectifit.data.prediction import relu
+from rectifit.tolerances import FLOAT64_EPS
 
-__all__ = ["Deviations", "LossTask", "OutcomeSums", "OutcomeTask", "ScoreTask", "SizeTask", "check_block"]
+__all__ = [
+    "Deviations",
+    "LossTask",
+    "OutcomeSums",
+    "OutcomeTask",
+    "ScoreTask",
+    "SizeTask",
+    "check_block",
+    "rounding_of_terms",
+]
 
 # Least and largest sum w y^2: a smaller one has lost digits, and surrogates may be some times larger.
 MIN_SQUARES = sys.float_info.min
@@ -122,6 +132,11 @@ def check_block(values: Any, name: str, xp: Any) -> None:
         raise ValueError(f"{name} contains {found}; all entries must be finite")
 
 
+def rounding_of_terms(n_features: int, size: Any) -> Any:
+    """By how much u may be off, a sum of so many products and an intercept: from the size of its terms."""
+    return (n_features + 4) * FLOAT64_EPS * size
+
+
 @dataclass(frozen=True)
 class LossTask:
     """The sum of (u - v)^2 where a sample is on its quadratic and v^2 elsewhere, over scale^2.
@@ -153,11 +168,15 @@ class LossTask:
 
 @dataclass(frozen=True)
 class SizeTask:
-    """The sum of w (sum_j |x_j beta_j| + |intercept|)^2, over scale^2: the size of the terms of u."""
+    """The sum of w (sum_j |x_j beta_j| + |intercept|)^2, over scale^2: the size of the terms of u.
+
+    Rows whose sqrt(w) u is below -reach times scale, whatever its rounding, are left out.
+    """
 
     beta: Vector
     intercept: float
     scale: float
+    reach: float
 
     def __call__(self, block: Block) -> Total:
         """The sum over a block."""
@@ -167,6 +186,9 @@ class SizeTask:
     def _sum(self, piece: Block, space: Any) -> float:
         sizes = piece.xp.abs(piece.matrix(space)) @ piece.to_float64(np.abs(self.beta) / self.scale)
         sizes += abs(self.intercept) / self.scale * piece.root_weight
+        if math.isfinite(self.reach):
+            u = piece.preactivation(self.beta / self.scale, self.intercept / self.scale, space)
+            sizes *= u + rounding_of_terms(self.beta.size, sizes) >= -self.reach
         return float(sizes @ sizes)
 
 

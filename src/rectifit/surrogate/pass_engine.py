@@ -32,6 +32,8 @@ __all__ = ["PassEngine", "PassPoint"]
 
 # Numbers in the near rows of a surrogate from which on models are minimised side by side.
 MIN_THREADED_NUMBERS = 1 << 17
+# Share of the objective. Where rounding may move it by more, the terms of u are looked at in a pass.
+MAX_LOOSE_ROUNDING = 1e-9
 
 
 @dataclass(eq=False, slots=True)
@@ -165,8 +167,11 @@ class PassEngine(Engine):
         return coordinates.scale * math.sqrt(max(float(gamma @ self.reader.gram @ gamma), 0.0))
 
     def rounding(self, point: Point) -> float:
-        """From the largest entries of the columns, which are known without a pass."""
-        return self.rounding_at_most(point, self.reader.largest)
+        """From the largest entries of the columns, which are known without a pass, if that allows little."""
+        rounding = self.rounding_at_most(point, self.reader.largest)
+        if rounding <= MAX_LOOSE_ROUNDING * point.objective:
+            return rounding
+        return self.problem.rounding_at(point.beta, point.intercept, point.objective)
 
     def shorten(self, point: Point) -> Point | None:  # noqa: ARG002
         """None: where columns are dependent, working coordinates lead to the shortest coefficients."""

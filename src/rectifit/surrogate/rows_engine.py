@@ -126,8 +126,7 @@ class RowsEngine(Engine):
             rounding = self.rounding_at_most(point, self.summary.largest)
             if rounding <= SUM_TOL * point.objective:
                 return rounding
-        size = self.problem.data.size_of_terms(point.beta, point.intercept)
-        return self.problem.rounding(size, point.objective)
+        return self.problem.rounding_at(point.beta, point.intercept, point.objective)
 
     def shorten(self, point: Point) -> Point | None:
         """The shortest equivalent coefficients."""
