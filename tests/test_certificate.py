@@ -517,6 +517,24 @@ def test_an_ascent_rises_stays_valid_and_may_be_interrupted(seed, monkeypatch):
     assert np.linalg.eigvalsh(Relaxation(reduced.samples, here, ascent.c).C).min() > 0.0
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_relaxation_is_bounded_from_any_point(seed):
+    """From points off the minimum, with the slopes of the minimum: the bound loses nothing there."""
+    reduced, region, c, _ = ascent_problem(seed)
+    draw, start = np.random.default_rng(seed), Start(np.zeros(reduced.Z.shape[1]))
+    relaxation = Relaxation(reduced.samples, region, c)
+    least = relaxation.minimise(start).value
+    tilts = np.zeros((1, reduced.Z.shape[1]))
+    values, points = relaxation.minimise_tilted(start, tilts)
+    assert values[0] == pytest.approx(least, rel=1e-9)
+    found, _ = relaxation._descend(start, relaxation._slope + tilts, relaxation.C)
+    away = points + draw.normal(size=(50, points.shape[1])) * np.geomspace(1e-3, 10.0, 50)[:, None]
+    lam, slopes = np.repeat(found.slopes, 50, axis=0), np.repeat(relaxation._slope + tilts, 50, axis=0)
+    bounds = relaxation._bounds(away, lam, slopes)
+    assert (bounds <= least * (1.0 + 1e-9)).all()
+    assert bounds.max() == pytest.approx(least, rel=1e-3)
+
+
 def better_points(reduced, b, cutoff, draw, n_steps=60):
     """Points with a loss below the cutoff that wander off from b, each in a direction of its own."""
     points, found = np.repeat(b[None], 200, axis=0), [b[None]]

@@ -364,6 +364,19 @@ def test_no_better_ray_minimum_has_a_smaller_mean(kind):
     assert closest < 5.0
 
 
+@pytest.mark.parametrize("explained", [0.5, 3.0])
+def test_a_mean_at_the_edge_of_the_scale_is_not_ruled_out(explained):
+    """A better ray minimum as far along the chart as the proved ratio lets it be."""
+    samples = intercept_samples("gaussian", 2)
+    search = ScaleSearch(samples, 0.3 * float(samples.y @ samples.y))
+    mean = samples.Zt @ search.centre()
+    search.advance(ENOUGH)
+    assert search._ratio > 0.0
+    farthest = explained / search._ratio * search._t / float(search._t @ search._t)
+    edge = float(mean @ farthest)
+    assert edge * (1.0 + 1e-6) <= search.least_mean(mean, explained) <= edge
+
+
 def test_a_mean_in_another_direction_has_no_bound():
     samples = intercept_samples("gaussian", 2)
     search = ScaleSearch(samples, 0.3 * float(samples.y @ samples.y))

@@ -403,3 +403,23 @@ def test_what_is_left_of_a_gram_matrix_after_all_rows_are_dropped_is_rounding():
         assert repaired.remainder == pytest.approx(np.abs(rho - slopes @ Z).sum())
         assert not is_balanced(repaired.remainder, np.abs(slopes).sum())
     assert n_dropped > 10
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_repaired_slopes_bound_their_moves(seed):
+    """What is left of the slopes stays non-negative when the residual is balanced."""
+    from rectifit.bounds import repair_dual
+
+    draw = np.random.default_rng(seed)
+    Z, rho = draw.normal(size=(12, 4)), 3.0 * draw.normal(size=4)
+    sloped, slopes = draw.random(12) < 0.7, draw.exponential(size=12)
+    slopes[~sloped] = 0.0
+    base = 0.1 * np.eye(4)
+    gram = base + Z[sloped].T @ Z[sloped]
+    repaired = repair_dual(Z, sloped, slopes, rho, gram)
+    assert np.isfinite(repaired.decrement)
+    kept = sloped & (repaired.slopes > 0.0)
+    v = np.linalg.solve(base + Z[kept].T @ Z[kept], repaired.rho)
+    np.testing.assert_allclose(repaired.rho, rho - (slopes - repaired.slopes) @ Z, atol=1e-12)
+    assert (repaired.slopes[kept] >= Z[kept] @ v - 1e-12).all()
+    assert repaired.decrement == pytest.approx(0.25 * repaired.rho @ v)
