@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from brute import least_objective, least_with_others_off
 from rays import least_mean_met
+from scipy.optimize import minimize
 
 from rectifit import Problem, solve
 from rectifit.certificate.best_first import Control
@@ -459,6 +460,23 @@ def test_an_open_face_is_tried_again():
     assert search.proved == ready.proved
 
 
+def nearest_to_off(offset, X, is_side, reach, start):
+    """The least |u_+| over rows that are no sides, from an allowed start; infinity if it leads nowhere."""
+
+    def loss(a):
+        v = np.maximum(offset + X @ a, 0.0)[~is_side]
+        return 0.5 * v @ v, X[~is_side].T @ v
+
+    sides = {"type": "ineq", "fun": lambda a: -(offset + X @ a)[is_side], "jac": lambda _: -X[is_side]}
+    ball = {"type": "ineq", "fun": lambda a: reach**2 - a @ a, "jac": lambda a: -2.0 * a}
+    end = minimize(loss, start, jac=True, method="SLSQP", constraints=[*[sides] * int(is_side.any()), ball]).x
+    # The set is convex: a little of the start leads back inside.
+    end = start + (1.0 - 1e-5) * (end - start)
+    u = offset + X @ end
+    is_allowed = not (u[is_side] > 0.0).any() and np.linalg.norm(end) <= reach
+    return float(np.linalg.norm(np.maximum(u, 0.0)[~is_side])) if is_allowed else np.inf
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_empty_sets_hold_no_point(seed):
     """|u_+| <= eps and half-spaces: a set that is said to be empty holds no point of many that come close."""
@@ -473,7 +491,11 @@ def test_empty_sets_hold_no_point(seed):
     points *= reach * rng.random((20_000, 1)) / np.linalg.norm(points, axis=1, keepdims=True)
     u = np.maximum(offset + points @ X.T, 0.0)
     inside = ~(u[:, is_side] > 0.0).any(axis=1)
-    least = float(np.linalg.norm(u[inside][:, ~is_side], axis=1).min(initial=np.inf))
+    lengths = np.linalg.norm(u[inside][:, ~is_side], axis=1)
+    least = float(lengths.min(initial=np.inf))
+    if lengths.size:
+        start = points[inside][lengths.argmin()]
+        least = min(least, nearest_to_off(offset, X, is_side, reach, start))
     room = ScaleWork.empty(n, size, 1)
     if np.isfinite(least):
         assert not is_empty(tuple(rows), is_side, least * (1.0 + 1e-9), reach, tuple(room))
