@@ -79,7 +79,7 @@ LOOK = """
 const images = [...document.images];
 await Promise.all(images.map((image) => image.decode().catch(() => null)));
 for (const details of document.querySelectorAll("details")) details.open = true;
-// Observers of sizes are called after a frame.
+// Events of details and observers of sizes take their time.
 await new Promise((resolve) => setTimeout(resolve, 300));
 const sorted = [];
 for (const table of document.querySelectorAll("table.sortable")) {
