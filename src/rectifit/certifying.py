@@ -100,7 +100,7 @@ def prove(
     The proof is written to a file if `proof` is a path.
     """
     problem.loaded("a proof is asked for")
-    file = None if proof is None else _proof_file(problem, proof, box)
+    file = None if proof is None else _proof_file(problem, proof)
     known_floor = _floor_of(problem, fit, floor)
     if at is not None:
         violation = problem.violation(at[0])
@@ -136,12 +136,8 @@ def prove(
     return Proved(found, replace(found.certificate, given_objective=asked_about, proof_file=proof_file))
 
 
-def _proof_file(problem: Problem, path: str | Path, box: float | None) -> ProofFile:
+def _proof_file(problem: Problem, path: str | Path) -> ProofFile:
     """Where a proof is to be written, if proofs of this kind can be."""
-    if box is not None:
-        raise ValueError(f"proof is given, but box is {box!r}; proof files are about all coefficients")
-    if problem.constraints is not None:
-        raise ValueError("proof is given, but there are constraints; proof files cannot state them yet")
     if problem.n_samples > MAX_SAMPLES:
         raise ValueError(
             f"proof is given, but there are {problem.n_samples:,} samples; proof files can be about up to "
@@ -181,6 +177,7 @@ def _finish(file: ProofFile, problem: Problem, found: Fit) -> None:
         reserve=0.5 * room,
         seconds=float(found.certificate.seconds),
         setting=file.setting,
+        constraints=tuple(file.constraints),
     )
     check_proof(file.finish(claim), X, y, sample_weight=data.sample_weight)
     file.keep()

@@ -12,13 +12,15 @@ means where there is no intercept.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
 from rectifit.data.problem import Problem
+from rectifit.tolerances import BOX_RTOL
 
-__all__ = ["Box"]
+__all__ = ["Box", "stated_constraints"]
 
 
 @dataclass(frozen=True)
@@ -53,3 +55,38 @@ class Box:
         away = np.abs(X - self.mean)
         away = np.divide(away, self.spread, out=np.zeros_like(away), where=self.spread > 0.0)
         return np.asarray(self.size * self.unit * (away.sum(axis=1) + float(self.has_intercept)))
+
+    @property
+    def sides(self) -> tuple[Matrix, Vector]:
+        """Rows and ends with |rows b| <= ends in the box, where b has the intercept, if any, at its end.
+
+        The ends are farther away by a share that no rounding reaches.
+        """
+        far = self.size * self.unit * (1.0 + BOX_RTOL)
+        moves = np.flatnonzero(self.spread > 0.0)
+        rows, ends = np.eye(self.spread.size)[moves], far / self.spread[moves]
+        if not self.has_intercept:
+            return rows, ends
+        rows = np.vstack([np.column_stack([rows, np.zeros(len(rows))]), np.append(self.mean, 1.0)])
+        return rows, np.append(ends, far)
+
+
+def stated_constraints(problem: Problem, box: float | None) -> list[list[Any]]:
+    """Constraints of a problem, and a box, as they are in the head of a proof file.
+
+    Of each: pairs of a coefficient and its factor, and two ends, None where there is none.
+    """
+    found: list[list[Any]] = []
+
+    def state(row: Vector, low: float, high: float) -> None:
+        pairs = [[j, float(row[j])] for j in np.flatnonzero(row).tolist()]
+        found.append([pairs, *(float(end) if np.isfinite(end) else None for end in (low, high))])
+
+    if problem.constraints is not None:
+        C, d, n_ties, _, _ = problem.constraints.half_spaces
+        for e, (row, end) in enumerate(zip(C, d, strict=True)):
+            state(row, end if e >= len(C) - n_ties else -np.inf, end)
+    if box is not None:
+        for row, end in zip(*Box.around(problem, box).sides, strict=True):
+            state(row, -end, end)
+    return found

@@ -160,6 +160,7 @@ class SignSearch(BestFirst[Signs]):
         # The far region is held back as long as it may be cut off.
         self._held: list[Signs] = []
         self.holds_far = False
+        self._root_record = NodeRecord()
         none = np.full(samples.y.size, np.inf)
         self.region = Region(first_kinds(samples.y), -none, none) if region is None else region.copy()
         self._push([self._new(self.region)])
@@ -182,10 +183,10 @@ class SignSearch(BestFirst[Signs]):
     def _split_root(self, root: Signs) -> list[Signs]:
         """The root after it was tightened, or slabs where nothing holds the coefficients."""
         if self.given.y.size > 0 and self._recorder is not None:
-            # What nothing holds is written as cells.
-            falls = falling_direction(self.given.Z) is not None
-            self.needs_slabs = falls or not self._recorder.begin(root.record, self.given, self.cutoff)
+            self._recorder.begin(root.record, self.cutoff)
+            self.needs_slabs = not self._has_coordinates(root)
             if self.needs_slabs:
+                self._root_record = root.record
                 return [root]
         if self.given.y.size == 0 or not self._find_first_signs(root):
             return []
@@ -197,6 +198,20 @@ class SignSearch(BestFirst[Signs]):
         parts = self._tightened(root)
         self._proved = max(self._proved, min([self.cutoff, *(part.bound for part in parts)]))
         return parts
+
+    def _has_coordinates(self, root: Signs) -> bool:
+        """Write down why coordinates of better solutions are bounded. False if they are not.
+
+        Samples with large outcomes may be on in all of them, and make the relaxation definite.
+        """
+        assert self._recorder is not None
+        if self._recorder.bound_coordinates(root.record, self.cutoff):
+            return True
+        is_open = self._recorder.sync(root.record, root.region)
+        plain = self._plain(root)
+        return not is_open or (plain.factor is not None and not self._note_point(root, plain)) or (
+            plain.factor is not None and self._recorder.bound_coordinates(root.record, self.cutoff)
+        )
 
     @property
     def has_slabs(self) -> bool:
@@ -338,7 +353,14 @@ class SignSearch(BestFirst[Signs]):
         top = np.hypot(top, room / self._size) * (1.0 + INTERVAL_RTOL)
         cuts = (top, *FIRST_CUTS)
         self._open, self.needs_slabs, self._first_bound = [], False, self._proved
-        self._push([*(self._slab(low, high) for high, low in pairwise(cuts)), self._far(cuts[-1])])
+        slabs = [*(self._slab(low, high) for high, low in pairwise(cuts)), self._far(cuts[-1])]
+        if self._recorder is not None:
+            ends = self._size * np.array(FIRST_CUTS)
+            records = self._recorder.cut(self._root_record, mean, ends, self.cutoff)
+            for slab, record in zip(slabs, records, strict=True):
+                slab.record = record
+                self._recorder.sync(record, slab.region)
+        self._push(slabs)
 
     def _slab(self, low: float, high: float) -> Signs:
         """The slab of all b with low <= m(b) / |y| <= high."""
@@ -362,13 +384,20 @@ class SignSearch(BestFirst[Signs]):
 
     def _tightened(self, node: Signs, max_rounds: int = MAX_ROOT_ROUNDS) -> list[Signs]:
         """A new node after intervals, ascent and tilts; none if it holds nothing better."""
-        is_open = self._find_intervals(node)
+        is_open = self._is_bounded(node) and self._find_intervals(node)
         if is_open:
             node.c = np.where(node.c == 0.0, first_transfer(node.region), node.c)
             most = MAX_FAR_ROUNDS if node.is_far else MAX_ROOT_ROUNDS
             is_open = self._tighten(node, min(max_rounds, most), first=True)
         node.is_new = False
         return [node] if is_open else []
+
+    def _is_bounded(self, node: Signs) -> bool:
+        """Write down why a slab is bounded, if it is to be. False if that closes the node."""
+        if self._recorder is None or not self.has_slabs:
+            return True
+        self._recorder.bound_coordinates(node.record, self.cutoff)
+        return self._recorder.sync(node.record, node.region)
 
     def _find_intervals(self, node: Signs) -> bool:
         """Find intervals of u. False if that closes the node.
@@ -377,7 +406,7 @@ class SignSearch(BestFirst[Signs]):
         these are too many, coordinates and the samples with the largest outcomes.
         """
         region, base = node.region, self._plain(node)
-        lacks = not has_intervals(region) or (self._recorder is not None and region is self.region)
+        lacks = not has_intervals(region) or (self._recorder is not None and node.is_new)
         if base.factor is None and (region.l > -np.inf).any() and lacks:
             rows = is_open(region.kind)
             if np.count_nonzero(rows) > MAX_TILTS:
@@ -510,7 +539,7 @@ class SignSearch(BestFirst[Signs]):
     def _expand(self, node: Signs) -> list[Signs]:
         self._thread.record = node.record
         parts = self._parts_of(node)
-        node.record.is_over = all(part is not node for part in parts)
+        node.record.is_over = all(part.record is not node.record for part in parts)
         # There are many nodes in a round, and what belongs to the last minimisation is large.
         node.start = Start(node.start.b)
         return parts
@@ -574,6 +603,10 @@ class SignSearch(BestFirst[Signs]):
         if node.is_far:
             at = FAR_FACTOR * low
             parts = [self._slab(at, low), self._far(at)] if at >= -MAX_FAR else []
+            if parts and self._recorder is not None:
+                self._recorder.go_near(node.record)
+                self._recorder.split_mean(node.record, at * self._size, *(part.record for part in parts))
+                self._recorder.go_far(parts[1].record)
         else:
             ends = np.arcsinh(np.array([low, high]) / SLAB_UNIT)
             if not MIN_SLAB_WIDTH < ends[1] - ends[0] < np.inf:
@@ -581,8 +614,12 @@ class SignSearch(BestFirst[Signs]):
             middle = SLAB_UNIT * np.sinh(ends.mean()) * self._size
             parts = [self._copy(node), self._copy(node)]
             parts[0].region.U[-1] = parts[1].region.l[-1] = middle
+            if self._recorder is not None:
+                self._recorder.split_mean(node.record, middle, parts[1].record, parts[0].record)
         for part in parts:
             part.bound, part.is_new = node.bound, True
+        if self._recorder is not None:
+            parts = [part for part in parts if self._recorder.sync(part.record, part.region)]
         return parts
 
     @staticmethod
@@ -600,17 +637,25 @@ class SignSearch(BestFirst[Signs]):
             plain = self._plain(node)
             if self._recorder is None:
                 node.bound = max(node.bound, plain.value)
-                if node.bound < self.cutoff:
-                    node.bound = max(node.bound, self._bound_within_signs(node))
-            if self._note_point(node, plain) or self._recorder is None:
+            is_open = self._note_point(node, plain)
+            if is_open and node.bound < self.cutoff:
+                within = self._bound_within_signs(node)
+                if self._recorder is None:
+                    node.bound = max(node.bound, within.value)
+                else:
+                    is_open = self._note_step(node, np.zeros_like(node.c), within.b) < np.inf
+            if is_open or self._recorder is None:
                 self._leave(node.bound)
             return []
         sample = self._branching_sample(node, free)
         on, off = self._copy(node), self._copy(node)
-        if self._recorder is not None:
-            self._recorder.split(node.record, sample, on.record, off.record)
         on.region.l[sample] = max(on.region.l[sample], 0.0)
         off.region.U[sample] = min(off.region.U[sample], 0.0)
+        if self._recorder is not None:
+            self._recorder.split(node.record, sample, on.record, off.record)
+            return [
+                self._unscaled(part) for part in (on, off) if self._recorder.sync(part.record, part.region)
+            ]
         return [self._unscaled(part) for part in (on, off) if decide(tuple(part.region)) >= 0]
 
     def _unscaled(self, node: Signs) -> Signs:
@@ -625,7 +670,10 @@ class SignSearch(BestFirst[Signs]):
         whole = self._slab(-np.inf, float(node.region.U[-1]) / self._size)
         whole.region.l[on] = np.maximum(whole.region.l[on], 0.0)
         whole.region.U[kind == OFF] = 0.0
-        whole.bound = node.bound
+        whole.bound, whole.record = node.bound, node.record
+        if self._recorder is not None:
+            self._recorder.go_near(whole.record)
+            self._recorder.sync(whole.record, whole.region)
         decide(tuple(whole.region))
         return whole
 
@@ -639,7 +687,7 @@ class SignSearch(BestFirst[Signs]):
         self.spend(MINIMUM_LOOKS)
         return self._relax(node.region, np.zeros_like(node.c)).minimise(Start(node.start.b))
 
-    def _bound_within_signs(self, node: Signs) -> float:
+    def _bound_within_signs(self, node: Signs) -> Bound:
         """The bound of a node without open signs, with its signs as constraints.
 
         Where a sample that is on would rather be off, or the other way, its piece alone may be too low.
@@ -655,7 +703,7 @@ class SignSearch(BestFirst[Signs]):
         )
         region = node.region.followed_by(Region(np.full(signed.size, LIMIT, dtype=np.int8), low, high))
         self.spend(MINIMUM_LOOKS)
-        return Relaxation(samples, region, np.zeros(samples.y.size)).minimise(Start(node.start.b)).value
+        return Relaxation(samples, region, np.zeros(samples.y.size)).minimise(Start(node.start.b))
 
     def _branching_sample(self, node: Signs, free: np.ndarray) -> int:
         """The free sample whose loss is farthest above the relaxation; without intervals, the largest y."""

@@ -12,14 +12,16 @@ from rectifit import routing
 from rectifit.bounds import allowance
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.best_first import Control
-from rectifit.certificate.box import Box
+from rectifit.certificate.box import Box, stated_constraints
 from rectifit.certificate.envelope import OFF, ON
 from rectifit.certificate.incumbent import Incumbent
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.proof import MEMORY_LIMIT, ProofResult
-from rectifit.certificate.recording import SIGN_CLAIM_SHARE, ProofFile, Recorder
+from rectifit.certificate.recording import SIGN_CLAIM_SHARE, ProofFile, Recorder, exact_null_space
+from rectifit.certificate.recording_signs import Checked
 from rectifit.certificate.records import Region
 from rectifit.certificate.search import Search
+from rectifit.checking.reading import allowed_by
 from rectifit.checking.rows import distinct_rows
 from rectifit.clock import Clock
 from rectifit.data.problem import Point, RowPoint
@@ -155,19 +157,22 @@ class Driver:
         )
 
     def _make_recorder(self, proof: ProofFile) -> Recorder:
-        T = self.reduced.to_coefficients
-        if T.shape[0] != T.shape[1]:
+        T, data, problem = self.reduced.to_coefficients, self.problem.loaded(), self.problem
+        rows = self.reduced.rows
+        rows = np.column_stack([rows, np.ones(len(rows))]) if problem.fit_intercept else rows
+        null = exact_null_space(rows) if T.shape[0] > T.shape[1] else np.zeros((len(T), 0))
+        if null is None or null.shape[1] != T.shape[0] - T.shape[1]:
             raise ValueError(
-                "proof is given, but columns of X are linearly dependent; leave some out, or set alpha, so "
-                "that a proof file can be written"
+                "proof is given, but columns of X are linearly dependent up to rounding; leave some out, or "
+                "set alpha, so that a proof file can be written"
             )
-        rows, data, n_columns = self.reduced.rows, self.problem.loaded(), len(T)
-        rows = np.column_stack([rows, np.ones(len(rows))]) if self.problem.fit_intercept else rows
         X, w = data.dense().astype(np.float64), data.sample_weight
-        distinct = distinct_rows(self.problem.fit_intercept, self.problem.alpha, X, data.y, w)
-        checked = distinct.inside(np.ones(len(distinct.y), np.bool_), T, np.zeros((n_columns, 0)))
+        distinct = distinct_rows(problem.fit_intercept, problem.alpha, X, data.y, w)
+        found = distinct.inside(np.ones(len(distinct.y), np.bool_), T, null)
+        proof.constraints = stated_constraints(problem, self._box)
+        walls = distinct.walls(T, null, allowed_by(proof.constraints, len(T)))
         proof.margin = SIGN_CLAIM_SHARE
-        return Recorder(proof, rows, T, self.reduced.objective, checked)
+        return Recorder(proof, rows, self.reduced.objective, Checked(found, walls, T, null))
 
     def _prove(self) -> bool:
         if self._recorder is not None:

@@ -20,16 +20,23 @@ from typing import IO, Any
 import numpy as np
 
 from rectifit._typing import Index, Mask, Matrix
-from rectifit.certificate.recording_signs import SignRecorder
+from rectifit.certificate.recording_signs import Checked, SignRecorder
 from rectifit.certificate.records import LOG_BOUND, LOG_DRAW, LOG_FAR, LOG_LENGTH, CellLog, Samples
 from rectifit.checking.cells import BOUND, DRAW, FACE, FAR, LENGTH
 from rectifit.checking.reading import MAGIC, Claim
-from rectifit.checking.rows import Rows
 from rectifit.checking.trees import CLOSED, END, EXPAND, TREE
 from rectifit.tolerances import GRAM_RANK_TOL
 from rectifit.writing import naming, temporary_beside
 
-__all__ = ["CLOSED", "SIGN_CLAIM_SHARE", "TOO_NARROW", "CellRecorder", "ProofFile", "Recorder"]
+__all__ = [
+    "CLOSED",
+    "SIGN_CLAIM_SHARE",
+    "TOO_NARROW",
+    "CellRecorder",
+    "ProofFile",
+    "Recorder",
+    "exact_null_space",
+]
 
 # The end of a cell that is too narrow to be split.
 TOO_NARROW = 254
@@ -60,6 +67,8 @@ class ProofFile:
         self._file: IO[bytes] | None = None
         self.bound, self.margin = -np.inf, CLAIM_SHARE
         self.setting: dict[str, float] = {}
+        # Of each constraint pairs of a coefficient and its factor, and two ends.
+        self.constraints: list[list[Any]] = []
 
     @property
     def has_begun(self) -> bool:
@@ -68,10 +77,16 @@ class ProofFile:
     def begin(self, setting: dict[str, float], n_columns: int) -> None:
         """Open the file, with room for the head."""
         self.setting = setting
-        self._room = len(json.dumps(setting)) + HEAD_ROOM + NUMBER_ROOM * (n_columns + 12)
+        self._room = len(json.dumps([setting, self.constraints])) + HEAD_ROOM + NUMBER_ROOM * (n_columns + 12)
         with naming(self._name):
             self._file = self.beside.open("wb+")
         self.write(MAGIC + struct.pack("<I", self._room) + b" " * self._room)
+
+    def restart(self) -> None:
+        """Forget all records."""
+        if self._file is not None:
+            self._file.seek(len(MAGIC) + 4 + self._room)
+            self._file.truncate()
 
     def write(self, record: bytes) -> None:
         """Add bytes."""
@@ -116,34 +131,31 @@ class Recorder:
     ----------
     file : ProofFile
     rows : the distinct rows of the data, with a 1 for an intercept
-    to_coefficients : from coordinates of the search to coefficients
     to_objective : from losses of the search to objectives
-    checked_rows : the rows of the checker, in the coordinates of the search
+    checked : the data as the checker has them, in the coordinates of the search
     """
 
     def __init__(
-        self,
-        file: ProofFile,
-        rows: Matrix,
-        to_coefficients: Matrix,
-        to_objective: Callable[[float], float],
-        checked_rows: Rows,
+        self, file: ProofFile, rows: Matrix, to_objective: Callable[[float], float], checked: Checked
     ) -> None:
-        self.file, self.to_objective, self._checked_rows = file, to_objective, checked_rows
-        self._rows, self._to_coefficients, self._n_trees = rows, to_coefficients, 0
+        self.file, self.to_objective, self._checked = file, to_objective, checked
+        self._rows, self._n_trees = rows, 0
         self._nulls: dict[bytes, Matrix | None] = {}
+
+    def restart(self) -> None:
+        """Forget all that was written."""
+        self.file.restart()
+        self._n_trees = 0
 
     def signs(self, samples: Samples) -> SignRecorder:
         """What writes down a search over signs."""
-        return SignRecorder(
-            self._write, self._checked_rows, samples, self._to_coefficients, self.to_objective
-        )
+        return SignRecorder(self._write, self._checked, samples, self.to_objective)
 
     def _write(self, record: bytes) -> None:
         """Write a record, behind the head."""
         if not self.file.has_begun:
             unit = self.to_objective(1.0) - self.to_objective(0.0)
-            self.file.begin({"unit": unit}, len(self._to_coefficients))
+            self.file.begin({"unit": unit}, len(self._checked.T))
         self.file.write(record)
 
     def null_space(self, inside: Mask) -> Matrix | None:
@@ -162,10 +174,9 @@ class Recorder:
         cost.
         """
         if inside is None or within is None:
-            inside, null = np.ones(len(self._rows), np.bool_), np.zeros((len(self._to_coefficients), 0))
-            T = self._to_coefficients
+            inside, T, null = np.ones(len(self._rows), np.bool_), self._checked.T, self._checked.null
         else:
-            known, T = self.null_space(inside), self._to_coefficients @ within
+            known, T = self.null_space(inside), self._checked.T @ within
             assert known is not None
             null = known
         return CellRecorder(self, inside, T, null, outside)

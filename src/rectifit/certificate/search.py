@@ -46,6 +46,8 @@ PIECE_SHARE = 0.5
 # The part that is expected to be done later gets the square of the ratio of what both need, and no less than
 # this, as a share of the work of the other.
 LEAST_SHARE = 0.1
+# Slabs that are looked at for a proof file before cells take their place.
+FIRST_SLAB_NODES = 20
 # Cells that should be done are expected to take at least this share of what they have taken since.
 OVERRUN_SHARE = 0.2
 # A part that is expected to be done before a node of the other is left alone until its work has grown by
@@ -147,7 +149,7 @@ class Search:
     budget : int, optional
         Looks at all samples after which the search ends. Slabs and cells, which need many, are not begun.
     recorder : Recorder, optional
-        Writes a proof file, which holds signs without slabs, or cells.
+        Writes a proof file, which holds signs and slabs, or cells.
     """
 
     def __init__(
@@ -236,26 +238,29 @@ class Search:
         return any(part.search.is_closed for part in self._parts)
 
     def _run_recorded(self, recorder: Recorder) -> bool:
-        """The search by signs, or in cells where nothing holds the coefficients, written to a proof file."""
+        """The search by signs, written to a proof file, with slabs where nothing holds the coefficients.
+
+        Where slabs do not close soon, cells take their place, if they can be written.
+        """
         if self._samples.y.size == 0:
             return True
-        signs, q = self._signs.search, self._samples.Z.shape[1]
+        signs = self._signs.search
         assert isinstance(signs, SignSearch)
+        # What samples with y <= 0 cost is all that the proof begins with.
+        proved, has_limits = signs.lower_bound, bool((self._signs.search.kind == LIMIT).any())
+        has_cells = self._samples.Z.shape[1] <= MAX_RECORDED_COLUMNS and not has_limits
         with workers(self._control.n_threads) as mapped:
-            while not signs.needs_slabs and not signs.is_done and not self._control.is_over():
+            while not signs.is_done and not self._control.is_over():
+                if signs.needs_slabs:
+                    signs.cut(*self._mean())
+                if has_cells and signs.has_slabs and signs.n_nodes > FIRST_SLAB_NODES:
+                    break
                 signs.advance(mapped)
-        if not signs.needs_slabs:
+        if signs.is_done or not (has_cells and signs.has_slabs):
             signs.finish_record()
             return signs.is_closed
-        if q > MAX_RECORDED_COLUMNS:
-            raise ValueError(
-                f"proof is given, but there are {q} coefficients, and directions in which no prediction "
-                "rises, as with an intercept; proof files can then be written for up to "
-                f"{MAX_RECORDED_COLUMNS} coefficients, the intercept included"
-            )
+        recorder.restart()
         recorder.file.margin = CLAIM_SHARE
-        # What samples with y <= 0 cost is all that the proof begins with.
-        proved = signs.lower_bound
         cells = CellSearch(
             self._samples,
             self._control,

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
-from rectifit.checking.reading import Claim, ProofError, data_digest, open_proof
+from rectifit.checking.reading import Allowed, Claim, ProofError, data_digest, open_proof
 from rectifit.checking.rows import distinct_rows, objective_above
 from rectifit.checking.trees import check_trees
 
 __all__ = ["CheckedProof", "check_proof"]
+
+# By what share of their terms coefficients may exceed constraints.
+ALLOWED_TOL = 1e-8
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class CheckedProof:
     seconds : that took
     search_seconds : that the search took, as the file says
     n_samples, n_features, fit_intercept, alpha, floor, is_weighted, digest : the problem that it is about
+    constraints : what coefficients had to satisfy, as rows of a matrix with two ends each
     """
 
     lower_bound: float
@@ -43,6 +47,7 @@ class CheckedProof:
     floor: float
     is_weighted: bool
     digest: str
+    constraints: Allowed = field(compare=False)
 
     @property
     def gap(self) -> float:
@@ -58,8 +63,11 @@ class CheckedProof:
         # Beside a bound of 0, a share of the objective says nothing.
         share, room = 100.0 * max(self.gap, 0.0), max(self.objective - self.lower_bound, 0.0)
         more = f"{share:.3g} %" if self.lower_bound > 0.0 else f"{room:.3g}"
+        n, which = len(self.constraints.low), ""
+        if n > 0:
+            which = f" that satisfy the {f'{n} constraints' if n > 1 else 'constraint'} of the file"
         return (
-            f"Proved: with {', '.join(parts)}, no coefficients have an objective below "
+            f"Proved: with {', '.join(parts)}, no coefficients{which} have an objective below "
             f"{self.lower_bound:.10g} on these {self.n_samples:,} samples of {self.n_features:,} features "
             f"(SHA-256 {self.digest[:12]}), and those in the file, with {self.objective:.10g}, are at most "
             f"{more} above the best."
@@ -102,6 +110,7 @@ def check_proof(file: str | Path, X: Any, y: Any, *, sample_weight: Any = None) 
     _match(claim, X, y, weight)
     # What is not finite satisfies no comparison below, and so proves nothing.
     with np.errstate(all="ignore"):
+        _check_allowed(claim)
         objective = objective_above(claim, X, y, weight)
         if not claim.lower_bound <= objective:
             raise ProofError("the file states a lower bound above the objective of its own coefficients")
@@ -120,7 +129,18 @@ def check_proof(file: str | Path, X: Any, y: Any, *, sample_weight: Any = None) 
         claim.floor,
         claim.weighted,
         claim.digest,
+        claim.allowed,
     )
+
+
+def _check_allowed(claim: Claim) -> None:
+    """Whether the coefficients in the file satisfy its constraints, up to the rounding of their terms."""
+    rows, low, high = claim.allowed
+    b = np.append(claim.beta, claim.intercept)[: claim.n_columns]
+    value, size = rows @ b, np.abs(rows) @ np.abs(b)
+    room = ALLOWED_TOL * (size + np.minimum(np.abs(low), np.abs(high)))
+    if not ((value >= low - room) & (value <= high + room)).all():
+        raise ProofError("the coefficients in the file do not satisfy its constraints")
 
 
 def _arrays(X: Any, y: Any, weight: Any) -> tuple[Matrix, Vector, Vector | None]:

@@ -12,18 +12,19 @@ import json
 import math
 import os
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
 
-__all__ = ["MAGIC", "Claim", "ProofError", "Reader", "data_digest", "open_proof"]
+__all__ = ["MAGIC", "Allowed", "Claim", "ProofError", "Reader", "allowed_by", "data_digest", "open_proof"]
 
-MAGIC = b"rectifit proof 1\n"
+MAGIC = b"rectifit proof 2\n"
 DIGEST_BYTES = 32
 MAX_HEAD = 1 << 24
 
@@ -41,9 +42,20 @@ def data_digest(X: Matrix, y: Vector, weight: Vector | None) -> str:
     return digest.hexdigest()
 
 
+class Allowed(NamedTuple):
+    """What coefficients must satisfy: low <= rows b <= high, where b has the intercept, if any, at its end."""
+
+    rows: Matrix
+    low: Vector
+    high: Vector
+
+
 @dataclass(frozen=True)
 class Claim:
-    """The head of a proof file: what it states."""
+    """The head of a proof file: what it states.
+
+    constraints: of each, pairs of a coefficient and its factor, and two ends, None where there is none.
+    """
 
     n_samples: int
     n_features: int
@@ -58,6 +70,7 @@ class Claim:
     reserve: float
     seconds: float
     setting: dict[str, Any]
+    constraints: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         whole = (self.n_samples, self.n_features)
@@ -74,11 +87,43 @@ class Claim:
             and len(self.beta) == self.n_features
         ):
             raise ProofError("the head of the file has entries of a wrong kind")
+        if not all(self._is_constraint(entry) for entry in self.constraints):
+            raise ProofError("the head of the file has a constraint that is none")
+
+    def _is_constraint(self, entry: Any) -> bool:
+        """Whether an entry is [[[coefficient, factor], ...], low, high]."""
+        if not (isinstance(entry, list) and len(entry) == 3 and isinstance(entry[0], list)):
+            return False
+        return all(end is None or (type(end) is float and math.isfinite(end)) for end in entry[1:]) and all(
+            isinstance(pair, list)
+            and len(pair) == 2
+            and type(pair[0]) is int
+            and 0 <= pair[0] < self.n_columns
+            and type(pair[1]) is float
+            and math.isfinite(pair[1])
+            for pair in entry[0]
+        )
+
+    @property
+    def allowed(self) -> Allowed:
+        """The constraints as rows of a matrix."""
+        return allowed_by(self.constraints, self.n_columns)
 
     @property
     def n_columns(self) -> int:
         """Coefficients, the intercept included."""
         return self.n_features + self.fit_intercept
+
+
+def allowed_by(constraints: Sequence[Any], n_columns: int) -> Allowed:
+    """Constraints as they are in the head of a file, as rows of a matrix."""
+    rows = np.zeros((len(constraints), n_columns))
+    for row, (pairs, _, _) in zip(rows, constraints, strict=True):
+        for column, factor in pairs:
+            row[column] = factor
+    low = [-math.inf if entry[1] is None else entry[1] for entry in constraints]
+    high = [math.inf if entry[2] is None else entry[2] for entry in constraints]
+    return Allowed(rows, np.array(low, dtype=np.float64), np.array(high, dtype=np.float64))
 
 
 class Reader:
@@ -133,7 +178,7 @@ def open_proof(path: str | Path) -> tuple[Claim, Reader]:
         raise ProofError("the head of the file is longer than the file")
     try:
         fields = json.loads(bytes(content[start : start + size]))
-        fields["beta"] = tuple(fields["beta"])
+        fields["beta"], fields["constraints"] = tuple(fields["beta"]), tuple(fields["constraints"])
         claim = Claim(**fields)
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         if isinstance(error, ProofError):

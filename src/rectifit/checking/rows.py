@@ -19,19 +19,41 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rectifit._typing import Mask, Matrix, Vector
-from rectifit.checking.reading import Claim, ProofError
+from rectifit.checking.reading import Allowed, Claim, ProofError
 from rectifit.checking.rounding import MAX_TERMS, TINY, UNIT, gamma, lower_sum, up
 
-__all__ = ["MAX_SAMPLES", "Distinct", "Rows", "distinct_rows", "objective_above"]
+__all__ = ["MAX_SAMPLES", "Distinct", "Rows", "Walls", "distinct_rows", "objective_above"]
 
 # Entries beyond this cannot be scaled to sizes near 1 without underflow.
 LARGEST, SMALLEST = 1e100, 1e-100
 MAX_SAMPLES = MAX_TERMS // 2
+
+
+class Walls(NamedTuple):
+    """Rows without a loss, with their doubt, and between which ends their u is known to lie."""
+
+    Z: Matrix
+    doubt: Vector
+    low: Vector
+    high: Vector
+
+    @classmethod
+    def of(cls, Z: Matrix, error: Matrix, low: Vector, high: Vector) -> Walls:
+        """Rows whose entries have errors."""
+        size = up(np.abs(Z).sum(axis=1))
+        return cls(Z, up(error.sum(axis=1) + gamma(2 * Z.shape[1] + 10) * size), low, high)
+
+    def and_rows(self, Z: Matrix) -> Walls:
+        """Also rows without errors, and without ends."""
+        far = np.full(len(Z), np.inf)
+        more = Walls.of(Z, np.zeros_like(Z), -far, far)
+        return Walls(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -63,6 +85,23 @@ class Rows:
         """w y^2 of every row."""
         return self.w * self.y * self.y
 
+    def followed_by(self, walls: Walls) -> Rows:
+        """With walls behind them, whose weight is 1 in K_error."""
+        m, none = len(self.y) + len(walls.Z), np.zeros(len(walls.Z))
+        long, off = (up(np.sqrt(np.square(part).sum(axis=0))) for part in (walls.Z, walls.doubt))
+        every = up(np.sqrt(self.w @ np.square(self.Z)) + long)
+        K_error = self.K_error + up(np.add.outer(long, long) * off + off * off)
+        K_error = up(K_error + gamma(m + 4) * (np.outer(every, every) + np.abs(self.B)))
+        return replace(
+            self,
+            Z=np.vstack([self.Z, walls.Z]),
+            doubt=np.append(self.doubt, walls.doubt),
+            size=np.append(self.size, up(np.abs(walls.Z).sum(axis=1))),
+            w=np.append(self.w, none),
+            y=np.append(self.y, none),
+            K_error=K_error,
+        )
+
 
 @dataclass(frozen=True)
 class Distinct:
@@ -86,6 +125,24 @@ class Distinct:
         fixed = (self.w * self.y * self.y)[self.y <= 0.0]
         target = _above(self.target, self.exponent, self.constant)
         return self.target <= 0.0 or float(fixed.sum()) * (1.0 - gamma(len(fixed) + 4)) >= target
+
+    def walls(self, T: Matrix, N: Matrix, allowed: Allowed) -> Walls:
+        """The constraints in coordinates g, each scaled by a power of two to the size of all rows together.
+
+        One that depends on h is left out: what is proved without it holds with it.
+        """
+        C, ends = _scaled(allowed.rows, -self.shift), np.array([allowed.low, allowed.high])
+        T, N = _scaled(T, self.shift[:, None]), _scaled(N, self.shift[:, None])
+        kept = ~(np.abs(C) @ np.abs(N)).any(axis=1)
+        scale = -np.array([_exponent(row) for row in C[kept]], dtype=np.int64)
+        C, ends = _scaled(C[kept], scale[:, None]), _scaled(ends[:, kept], scale)
+        if not (_within(np.abs(C) @ np.abs(T)) and _within(np.where(np.isfinite(ends), ends, 0.0))):
+            raise ProofError("the constraints have a range of sizes that cannot be handled")
+        Z, error = C @ T, up(gamma(len(T) + 2) * (np.abs(C) @ np.abs(T)))
+        size = _exponent(np.sqrt(self.w @ np.square(self.A @ T)))
+        scale = size - np.array([_exponent(row) for row in Z], dtype=np.int64)
+        Z, error, ends = np.ldexp(Z, scale[:, None]), np.ldexp(error, scale[:, None]), np.ldexp(ends, scale)
+        return Walls.of(Z, up(error), *ends)
 
     def inside(self, members: Mask, T: Matrix, N: Matrix, reserve: float = 0.0) -> Rows:
         """Some rows in coordinates g, with all others at their cost w y^2, whatever the coefficients.

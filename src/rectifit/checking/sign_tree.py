@@ -1,10 +1,10 @@
 """The tree of a search over signs in a proof file, and a walk through all of it.
 
-    SIGNS    number of coordinates q, T
-    NODE     number, number of steps, the steps, the row by whose sign it is split, or UNSPLIT
+    SIGNS    number of coordinates q, T, N, number of walls beside constraints, these walls
+    NODE     number, number of steps, the steps, the row at which it is split, and where, or UNSPLIT
 
-Node 0 holds everything. The parts of a node that is split get the next two numbers: first u >= 0, then
-u <= 0. A node that is not split, or of which the file says nothing, has to be closed, by its steps or by the
+Node 0 holds everything. A node is split by the sign of u of a row, or at another u of a wall. Its parts get
+the next two numbers: first the one above, then the one below. A node that is not split, or of which the file says nothing, has to be closed, by its steps or by the
 bound of a node around it.
 """
 
@@ -21,6 +21,8 @@ from rectifit.checking.signs import Node, Point, SignRules, Tilt
 __all__ = [
     "BOX",
     "CUTOFF",
+    "FAR",
+    "NEAR",
     "NODE",
     "POINT",
     "SHARES",
@@ -35,10 +37,12 @@ __all__ = [
 # Tags of records.
 SIGNS, NODE = 3, 4
 # Steps in a node.
-CUTOFF, SHARES, WITHOUT_SHARES, BOX, POINT, TILTS = 10, 11, 12, 13, 14, 15
+CUTOFF, SHARES, WITHOUT_SHARES, BOX, POINT, TILTS, FAR, NEAR = 10, 11, 12, 13, 14, 15, 16, 17
 UNSPLIT = 2**32 - 1
 # The bit of a line that is tilted upwards.
 UPWARDS = 2**31
+# Entries of walls beside constraints are below this.
+MAX_WALL = 1e100
 
 
 class SignTree:
@@ -46,11 +50,18 @@ class SignTree:
 
     def __init__(self, reader: Reader, data: Distinct, claim: Claim) -> None:
         self.reader, self._data, d = reader, data, claim.n_columns
-        (self.q,) = reader.take("B")
-        if self.q != d:
-            raise ProofError("a tree of signs has another number of coordinates than there are coefficients")
-        self._T = reader.vector(d * d).reshape(d, d)
-        self.n, self.n_nodes = len(data.y), 1
+        (self.q,) = reader.take("I")
+        if self.q > d:
+            raise ProofError("a tree has more coordinates than there are coefficients")
+        T, N = reader.vector(d * self.q).reshape(d, self.q), reader.vector(d * (d - self.q))
+        self._T, self._N = T, N.reshape(d, d - self.q)
+        (n_walls,) = reader.take("B")
+        more = reader.vector(n_walls * self.q).reshape(n_walls, self.q)
+        if not (np.isfinite(more).all() and (np.abs(more) < MAX_WALL).all()):
+            raise ProofError("a wall of the proof is not a row of numbers")
+        self._walls = data.walls(T, self._N, claim.allowed).and_rows(more)
+        self.n_samples, self.n_nodes = len(data.y), 1
+        self.n = self.n_samples + len(self._walls.low)
         # Of every node that is described where that is, and the number of its first part.
         self._places: dict[int, tuple[int, int]] = {}
 
@@ -62,49 +73,55 @@ class SignTree:
         self._places[number] = self.reader.at, self.n_nodes
         for _ in range(self.reader.take("I")[0]):
             self._skip_step()
-        if self.reader.take("I")[0] != UNSPLIT:
+        if self._take_split()[0] != UNSPLIT:
             self.n_nodes += 2
+
+    def _take_split(self) -> tuple[int, float]:
+        """Where a node is split: a row and a u of it."""
+        (row,) = self.reader.take("I")
+        return int(row), self.reader.take("d")[0] if self.n_samples <= row < UNSPLIT else 0.0
 
     def _skip_step(self) -> None:
         reader, (code,) = self.reader, self.reader.take("B")
         if code == SHARES:
             reader.skip(4 * self.n)
-        elif code == CUTOFF:
-            reader.skip(8)
+        elif code in (CUTOFF, FAR):
+            reader.skip(8 if code == CUTOFF else 4)
         elif code == BOX:
             reader.skip(16 * self.q * self.q)
         elif code in (POINT, TILTS):
             for _ in range(reader.take("I")[0] if code == TILTS else 1):
                 reader.skip((4 if code == TILTS else 0) + 8 * self.q)
                 reader.skip(12 * int(reader.take("I")[0]))
-        elif code != WITHOUT_SHARES:
+        elif code not in (WITHOUT_SHARES, NEAR):
             raise ProofError("there is a step of an unknown kind")
 
     def walk(self) -> None:
         """Check every node, depth first."""
-        rules = SignRules(self._data.inside(np.ones(self.n, dtype=np.bool_), self._T, self._T[:, :0]))
+        every = np.ones(self.n_samples, dtype=np.bool_)
+        rules = SignRules(self._data.inside(every, self._T, self._N), self._walls)
         stack = [(0, rules.root())]
         while stack:
             number, node = stack.pop()
-            split, first = UNSPLIT, 0
+            split, at, first = UNSPLIT, 0.0, 0
             if not node.is_closed and number in self._places:
                 self.reader.at, first = self._places[number]
-                node, split = self._check_node(rules, node)
+                node, (split, at) = self._check_node(rules, node)
             if node.is_closed or (split == UNSPLIT and node.value >= rules.cutoff):
                 continue
             if split == UNSPLIT:
                 raise ProofError(f"node {number} of the tree is neither closed nor split")
-            if split >= self.n or not node.low[split] < 0.0 < node.high[split]:
-                raise ProofError("a node is split by the sign of a row whose sign is not open")
-            stack += [(first + part, rules.part(node, split, part == 0)) for part in (0, 1)]
+            if split >= self.n or not node.low[split] < at < node.high[split]:
+                raise ProofError("a node is split where the value of a row is not open")
+            stack += [(first + part, rules.part(node, split, part == 0, at)) for part in (0, 1)]
 
-    def _check_node(self, rules: SignRules, node: Node) -> tuple[Node, int]:
+    def _check_node(self, rules: SignRules, node: Node) -> tuple[Node, tuple[int, float]]:
         """Take the steps of a node, until one closes it; returns it and where it is split."""
         for _ in range(self.reader.take("I")[0]):
             node = self._check_step(rules, node)
             if node.is_closed:
-                return node, UNSPLIT
-        return node, int(self.reader.take("I")[0])
+                return node, (UNSPLIT, 0.0)
+        return node, self._take_split()
 
     def _check_step(self, rules: SignRules, node: Node) -> Node:
         reader, (code,) = self.reader, self.reader.take("B")
@@ -125,6 +142,13 @@ class SignTree:
             if not np.isfinite(points).all():
                 raise ProofError("a point is not a number")
             return rules.boxed(node, points)
+        if code == NEAR:
+            return rules.near(node)
+        if code == FAR:
+            (wall,) = reader.take("I")
+            if not self.n_samples <= wall < self.n:
+                raise ProofError("a node is far behind a wall that does not exist")
+            return rules.far(node, int(wall))
         if code == POINT:
             return rules.bounded(node, self._take_point())
         tilts = []

@@ -2,15 +2,19 @@
 
 A node holds all better solutions g with low_i <= u_i <= high_i, u_i = z_i'g. For any lambda and kappa let
 
-    alpha = min over low <= u <= high of w (max(0, u) - y)^2 - lambda u - kappa u^2
+    alpha = min over low <= u <= high of f(u) - lambda u - kappa u^2,     f(u) = w (max(0, u) - y)^2
 
 in every row. Then the loss is in the node at least
 
     A + G'g + g'Kg,     A = sum alpha, G = sum lambda z, K = B + sum kappa zz',
 
 and if K is positive definite that is a bound of all of the node, and better solutions lie in an ellipsoid.
-Nothing else is used but what single samples cost, and that |u_+| <= |y| + sqrt(cutoff) (Lemmas 5 to 7 of the
+Nothing else is used but what single samples cost, and that |u_+| <= |y| + sqrt(cutoff) (Lemmas 5 to 8 of the
 page "Proof files").
+
+Walls are rows without a loss, f = 0: constraints, whose ends are known, and a row by which the space is cut
+into slabs. A node is far if it stands for all multiples t g, t >= 1, of the g in it, with a wall u = at < 0:
+then f(u) = min over t of w (max(0, t u) - y)^2 (Lemma 9).
 """
 
 from __future__ import annotations
@@ -23,12 +27,15 @@ import numpy as np
 
 from rectifit._typing import Index, Matrix, Vector
 from rectifit.checking.rounding import SLACK, UNIT, gamma, inverse_factor, lower_sum, norm_up, up
-from rectifit.checking.rows import Rows
+from rectifit.checking.rows import Rows, Walls
+from rectifit.checking.slopes import Slopes
 
 __all__ = ["Curves", "Node", "Point", "SignRules", "Tilt"]
 
 # Curvature that makes K definite where it is singular, as shares of that of all rows.
 RIDGES = (1e-10, 1e-8, 1e-6, 1e-4)
+# The far wall of nodes that have none.
+NEAR = -1
 
 
 class Point(NamedTuple):
@@ -43,8 +50,9 @@ class Point(NamedTuple):
 class Node:
     """Between which ends all u of better solutions lie, and what is proved of their loss.
 
-    box: the least and the largest of each coordinate. shares: of the curvature w of a row, the share that is
-    taken off K. cutoff: solutions are better if their loss is below it.
+    box: the least and the largest of each coordinate. shares: of the curvature w of a row, or of 1 of a wall,
+    the share that is taken off K. cutoff: solutions are better if their loss is below it. far_wall: of a far
+    node the wall with the u at which g is; NEAR of others.
     """
 
     low: Vector
@@ -54,6 +62,12 @@ class Node:
     cutoff: float
     value: float = -math.inf
     is_closed: bool = False
+    far_wall: int = NEAR
+
+    @property
+    def is_far(self) -> bool:
+        """Whether it stands for all larger scales."""
+        return self.far_wall != NEAR
 
 
 class Tilt(NamedTuple):
@@ -82,6 +96,7 @@ class Curves(NamedTuple):
 
     kappa: Vector
     K: Matrix
+    slopes: Slopes
     known: list[Curve]
 
 
@@ -103,17 +118,22 @@ class Ellipsoid(NamedTuple):
 
 
 class SignRules:
-    """What follows in a node from the few numbers of a step."""
+    """What follows in a node from the few numbers of a step; walls are behind the other rows."""
 
-    def __init__(self, rows: Rows) -> None:
-        self.rows, self.cutoff = rows, rows.cutoff
-        self.n, self.q = rows.Z.shape
+    def __init__(self, rows: Rows, walls: Walls) -> None:
+        self.n_samples, self.cutoff = len(rows.y), rows.cutoff
         self._unit = float((rows.w @ np.square(rows.Z)).mean()) if rows.Z.size else 1.0
+        self.rows, self._ends = rows.followed_by(walls), (walls.low, walls.high)
+        self.n, self.q = self.rows.Z.shape
+        self._has_loss = np.arange(self.n) < self.n_samples
+        # What shares of curvature are shares of.
+        self.weight = np.where(self._has_loss, self.rows.w, 1.0)
 
     def root(self) -> Node:
-        """Everything."""
-        far, sides = np.full(self.n, np.inf), np.array([[-np.inf], [np.inf]])
-        return Node(-far, far, np.tile(sides, self.q), np.zeros(self.n), self.cutoff)
+        """Everything that walls allow."""
+        far, sides = np.full(self.n_samples, np.inf), np.array([[-np.inf], [np.inf]])
+        low, high = np.append(-far, self._ends[0]), np.append(far, self._ends[1])
+        return Node(low, high, np.tile(sides, self.q), np.zeros(self.n), self.cutoff)
 
     def below(self, node: Node, cutoff: float) -> Node:
         """A node of solutions with a loss below a cutoff, and where they are by what single samples cost.
@@ -126,10 +146,12 @@ class SignRules:
         room = up(-lower_sum(-cutoff, float(fixed.sum()) * (1.0 - gamma(len(fixed) + 4))))
         if not room > 0.0:
             return replace(node, is_closed=True)
-        radius = up(np.sqrt(up(room / w + np.square(np.minimum(y, 0.0)))))
+        with np.errstate(divide="ignore"):
+            radius = up(np.sqrt(up(room / w + np.square(np.minimum(y, 0.0)))))
         radius = up(radius + 4.0 * UNIT * (np.abs(y) + radius))
-        low = y - radius
-        return self._narrowed(node, np.where((y > 0.0) & (low > 0.0), low, -np.inf), y + radius)
+        # Of all scales in a far node, the least has the same sign, and may have a smaller u.
+        low = np.where(y - radius > 0.0, 0.0 if node.is_far else y - radius, -np.inf)
+        return self._narrowed(node, np.where(y > 0.0, low, -np.inf), y + radius)
 
     def _narrowed(self, node: Node, low: Vector, high: Vector) -> Node:
         """A node in which u also lies between these ends."""
@@ -148,33 +170,64 @@ class SignRules:
         half = up(half + 2.0 * size * (self.rows.doubt + 4.0 * UNIT * self.rows.size))
         return self._narrowed(node, centre - half, centre + half)
 
-    def part(self, node: Node, row: int, is_on: bool) -> Node:
-        """The part of a node in which a row has u >= 0, or the one with u <= 0."""
+    def part(self, node: Node, row: int, is_high: bool, at: float = 0.0) -> Node:
+        """The part of a node in which a row has u >= at, or the one with u <= at."""
         low, high = node.low.copy(), node.high.copy()
-        if is_on:
-            low[row] = max(low[row], 0.0)
+        if is_high:
+            low[row] = max(low[row], at)
         else:
-            high[row] = min(high[row], 0.0)
+            high[row] = min(high[row], at)
         return self._narrowed(node, low, high)
+
+    def far(self, node: Node, wall: int) -> Node:
+        """All t g, t >= 1, instead of a node of them, where g has the largest u of a wall, which is negative.
+
+        What was known of u, walls and coordinates of t g holds for g after 0 is added to each interval.
+        """
+        at = float(node.high[wall])
+        if not -np.inf < at < 0.0 or node.is_far:
+            return node
+        low, high = np.minimum(node.low, 0.0), np.maximum(node.high, 0.0)
+        low[wall] = high[wall] = at
+        box = np.array([np.minimum(node.box[0], 0.0), np.maximum(node.box[1], 0.0)])
+        return replace(node, low=low, high=high, box=box, far_wall=wall)
+
+    def near(self, node: Node) -> Node:
+        """The t g that a far node stands for: their signs are those of g."""
+        if not node.is_far:
+            return node
+        root, is_wall, wall = self.root(), ~self._has_loss, node.far_wall
+        low = np.where(is_wall, root.low, np.where(node.low >= 0.0, 0.0, -np.inf))
+        high = np.where(is_wall, root.high, np.where(node.high <= 0.0, 0.0, np.inf))
+        high[wall] = min(high[wall], node.high[wall])
+        node = replace(node, low=low, high=high, box=root.box, shares=root.shares, far_wall=NEAR)
+        return self.below(node, node.cutoff)
 
     def boxed(self, node: Node, points: Matrix) -> Node:
         """Coordinates of better solutions: for v >= 0, sum w v z'g <= |v| |u_+| <= |v| (|y| + sqrt cutoff).
 
-        With v = (Za)_+ for each a of the points, the left side is near one coordinate, up or down, and the
-        rest is bounded by the largest coordinate.
+        With v = (Za)_+ for each a of the points, and multiples of the ends of walls, the left side is near
+        one coordinate, up or down, and the rest is bounded by the largest coordinate.
         """
         rows, q = self.rows, self.q
         most = up(math.sqrt(up(float(rows.squares.sum())))) + up(math.sqrt(max(node.cutoff, 0.0)))
-        V = np.maximum(points @ rows.Z.T, 0.0)
-        sums, index = (V * rows.w) @ rows.Z, np.arange(2 * q)
-        error = up((V * rows.w) @ (rows.doubt + gamma(self.n + 4) * rows.size))
+        V = points @ rows.Z.T
+        # Of each wall the end that it is pushed towards, if there is one.
+        ends = np.where(V > 0.0, node.high, node.low)
+        V = np.where(self._has_loss, np.maximum(V, 0.0), np.where(np.isfinite(ends), V, 0.0))
+        pushed = V * np.where(self._has_loss | (V == 0.0), 0.0, ends)
+        sums, index, size = (V * self.weight) @ rows.Z, np.arange(2 * q), np.abs(V) * self.weight
+        error = up(size @ (rows.doubt + gamma(self.n + 4) * rows.size))
         signs, axes = np.repeat([1.0, -1.0], q), np.tile(np.arange(q), 2)
         along = signs * sums[index, axes]
         rest = np.abs(sums).sum(axis=1) - np.abs(along)
         along = along * (1.0 - SLACK) - error
         if not (along > 0.0).all():
             return node
-        reach = up(most * np.sqrt(up(np.square(V) @ rows.w)) / along)
+        reach = up(most * np.sqrt(up(np.square(V) @ rows.w)))
+        against = pushed.sum(axis=1) + up(gamma(self.n + 4) * np.abs(pushed).sum(axis=1))
+        reach = reach + against + 4.0 * UNIT * (reach + np.abs(against))
+        reach = up(np.maximum(reach, 0.0) / along)
         share = up((up(rest) + error) / along)
         if not float(share.max()) < 0.5:
             return node
@@ -183,60 +236,22 @@ class SignRules:
         return self._within(node, np.array([-ends[q:], ends[:q]]))
 
     def curvatures(self, node: Node) -> Vector:
-        """kappa of every row: all of w where u >= 0, and otherwise what the node says."""
-        w = self.rows.w
-        kappa = np.where(node.low >= 0.0, w, np.minimum(-node.shares * w, w))
+        """kappa of every row: all of w where f is w (u - y)^2, and otherwise what the node says."""
+        w, weight, shared = self.rows.w, self.weight, -node.shares * self.weight
+        is_whole = (node.low >= 0.0) & self._has_loss & ~(node.is_far & (self.rows.y > 0.0))
+        kappa = np.where(is_whole, w, np.where(self._has_loss, np.minimum(shared, weight), shared))
         return np.where(np.isinf(node.low), np.minimum(kappa, 0.0), kappa)
-
-    def slopes(self, node: Node, kappa: Vector, u: Vector) -> Vector:
-        """lambda of every row: the slope at u of the convex envelope of f - kappa u^2 from low to high.
-
-        Any slopes are sound; these are the best ones at a point.
-        """
-        w, y, low, high = self.rows.w, self.rows.y, node.low, node.high
-        u = np.clip(u, low, high)
-        curve, left = w - kappa, -2.0 * kappa * u
-        right = 2.0 * curve * u - 2.0 * w * y
-
-        def h(x: Vector) -> Vector:
-            return w * np.square(np.maximum(x, 0.0) - y) - kappa * x * x
-
-        with np.errstate(all="ignore"):
-            chord = (h(high) - h(low)) / (high - low)
-            # A tangent from the low end to the right branch, which it touches at t.
-            t = low + np.sqrt(np.maximum(low * low - (2.0 * w * y * low - kappa * low * low) / curve, 0.0))
-            tangent = 2.0 * curve * t - 2.0 * w * y
-            # A line that touches both branches, where the left one is convex, at a and s.
-            roots = np.sqrt(np.maximum(-kappa, 0.0)), np.sqrt(np.maximum(curve, 0.0))
-            both = -2.0 * w * y * roots[0] / (roots[0] + roots[1])
-            a, s = both / (-2.0 * kappa), (both + 2.0 * w * y) / (2.0 * curve)
-            touches = (kappa < 0.0) & (y > 0.0) & (a > low)
-            start, end = np.where(touches, a, low), np.where(touches, s, t)
-            line = np.where(touches, both, tangent)
-            line = np.where(end > high, np.where(touches, both, chord), line)
-            mixed = np.where(u >= end, right, np.where(u <= start, np.where(kappa < 0.0, left, line), line))
-            # With y <= 0 the left branch ends at 0, unless a line from its end touches the right one.
-            off = np.where(kappa > 0.0, -kappa * low, left)
-            short = (y <= 0.0) & ~((kappa > 0.0) & (-kappa * low > -2.0 * w * y))
-            mixed = np.where(short, np.where(u > 0.0, right, off), mixed)
-            # Without a low end: the tangent that is level there.
-            level = np.maximum(np.where(u > 0.0, right, 0.0), 0.0)
-            mixed = np.where(np.isinf(low) & (kappa >= 0.0), level, mixed)
-            below = np.where(
-                kappa > 0.0, (h(np.minimum(high, 0.0)) - h(low)) / (np.minimum(high, 0.0) - low), left
-            )
-            found = np.where(low >= 0.0, right, np.where(high <= 0.0, below, mixed))
-        return np.where(np.isfinite(found), found, 0.0)
 
     def curves(self, node: Node) -> Curves:
         """K of a node, and what is needed of its inverse."""
         rows, kappa = self.rows, self.curvatures(node)
         K = rows.B + rows.Z.T @ (kappa[:, None] * rows.Z)
-        K, times = 0.5 * (K + K.T), max(1.0, float(np.max(np.abs(kappa) / rows.w, initial=0.0)))
+        K, times = 0.5 * (K + K.T), max(1.0, float(np.max(np.abs(kappa) / self.weight, initial=0.0)))
         K_error = up(times * rows.K_error)
+        slopes = Slopes.of(rows.w, rows.y, kappa, node.low, node.high, self._has_loss, node.is_far)
         inverse = inverse_factor(K, K_error) if np.isfinite(K).all() else None
         if inverse is not None:
-            return Curves(kappa, K, [Curve(K, K_error, *inverse, 0.0)])
+            return Curves(kappa, K, slopes, [Curve(K, K_error, *inverse, 0.0)])
         known = []
         for ridge in RIDGES:
             ridge *= self._unit
@@ -246,12 +261,12 @@ class SignRules:
             inverse = inverse_factor(more, error) if np.isfinite(K).all() and math.isfinite(paid) else None
             if inverse is not None:
                 known.append(Curve(more, error, *inverse, paid))
-        return Curves(kappa, K, known)
+        return Curves(kappa, K, slopes, known)
 
     def support(self, node: Node, curves: Curves, point: Point) -> Line:
         """Lemma 5: a quadratic below the loss, with slopes as they are best at a point."""
         rows = self.rows
-        lam = self.slopes(node, curves.kappa, rows.Z @ point.x)
+        lam = curves.slopes.at(rows.Z @ point.x)
         lam[point.rows] = point.slopes
         G_error = up(float(np.abs(lam) @ (rows.doubt + gamma(self.n + 4) * rows.size)))
         return Line(self._least(node, lam, curves.kappa), rows.Z.T @ lam, G_error)
@@ -260,18 +275,29 @@ class SignRules:
         """No more than the sum of all alpha.
 
         Left of 0 a row has w y^2 - lambda u - kappa u^2, where all numbers are exact; right of it
-        w y^2 - (lambda + 2 w y) u + (w - kappa) u^2, where the rounding of the two is paid for.
+        w y^2 - (lambda + 2 w y) u + (w - kappa) u^2, where the rounding of the two is paid for. In a far
+        node, rows with y > 0 have the first without w y^2 from 0 to y, and the second from there on.
         """
         w, y, low, high = self.rows.w, self.rows.y, node.low, node.high
-        squares = self.rows.squares
+        squares, positive, has_loss = self.rows.squares, np.maximum(low, 0.0), self._has_loss
         found, left_error = least_on(-lam, -kappa, low, np.minimum(high, 0.0))
         best = np.where((low < 0.0) | (high <= 0.0), found, np.inf)
         error = np.where(np.isfinite(best), left_error, 0.0)
-        found, right_error = least_on(-(lam + 2.0 * w * y), w - kappa, np.maximum(low, 0.0), high)
         is_right = (high > 0.0) | (low >= 0.0)
+        if node.is_far:
+            above = has_loss & (y > 0.0)
+            found, free_error = least_on(-lam, -kappa, positive, np.minimum(high, y))
+            is_free = above & is_right & (positive <= y)
+            best = np.where(is_free, np.minimum(best, found - squares), best)
+            error = error + np.where(is_free, free_error + 8.0 * UNIT * (np.abs(found) + squares), 0.0)
+            is_right = np.where(above, high > y, is_right)
+            positive = np.where(above, np.maximum(positive, y), positive)
+        found, right_error = least_on(-(lam + 2.0 * w * y), w - kappa, positive, high)
         best = np.where(is_right, np.minimum(best, found), best)
-        doubt = 8.0 * UNIT * (np.abs(lam) + 2.0 * w * np.abs(y) + (w + np.abs(kappa)) * np.abs(high))
-        error = error + np.where(is_right, right_error + doubt * np.abs(high), 0.0)
+        with np.errstate(invalid="ignore"):
+            doubt = 8.0 * UNIT * (np.abs(lam) + 2.0 * w * np.abs(y) + (w + np.abs(kappa)) * np.abs(high))
+            doubt = np.where(has_loss, doubt * np.abs(high), 0.0)
+        error = error + np.where(is_right, right_error + doubt, 0.0)
         if not (np.isfinite(best) & np.isfinite(error)).all():
             return -math.inf
         total = float(squares.sum()) + float(best.sum())
