@@ -9,7 +9,7 @@ from brute import least_objective
 from test_proof_files import changed, head_of, sealed, with_head
 
 from rectifit import Problem, ProofError, certify, check_proof, solve
-from rectifit.checking.reading import DIGEST_BYTES, open_proof
+from rectifit.checking.reading import DIGEST_BYTES, allowed_by, open_proof
 from rectifit.checking.rows import distinct_rows
 from rectifit.checking.sign_tree import (
     BOX,
@@ -53,7 +53,7 @@ def fields_of(path, n, q):
     while tag := reader.take("B")[0]:
         found.append((offset + reader.at, {SIGNS: "tree", NODE: "node"}[tag]))
         if tag == SIGNS:
-            reader.skip(1 + 8 * q * q)
+            reader.skip(5 + 8 * q * q)
             continue
         _, n_steps = reader.take("II")
         for _ in range(n_steps):
@@ -137,7 +137,7 @@ def test_every_kind_of_field_is_checked(proof, tmp_path):
     stated, past_point = head_of(content)[0]["lower_bound"], 1 + 8 * q
     unnoticed = []
     changes = {
-        "tree": [(0, "B", q - 1), (0, "B", 0), (1, "d", np.nan), (1, "d", 1e120), (9, "d", 1e9)],
+        "tree": [(0, "I", q - 1), (0, "I", 0), (4, "d", np.nan), (4, "d", 1e120), (12, "d", 1e9)],
         "node": [(0, "I", 10**6), (4, "I", 10**6), (4, "I", 2**32 - 1)],
         "split": [(0, "I", 0), (0, "I", n), (0, "I", UNSPLIT)],
         CUTOFF: [(0, "B", 99), (1, "d", 0.5 * stated), (1, "d", np.inf), (1, "d", np.nan), (1, "d", 1e6)],
@@ -228,30 +228,52 @@ def test_the_least_of_a_parabola_is_never_too_high():
     assert least_on(np.array([1.0]), np.array([-1.0]), np.zeros(1), far)[0] == -np.inf
 
 
-def rules_of(X, y, options, cutoff, draw):
+def rules_of(X, y, options, cutoff, draw, constraints=(), n_more=1):
     """The rules of the checker in some coordinates, for an objective to be reached, and these coordinates."""
     data = distinct_rows(False, options["alpha"], X, y, options.get("sample_weight"), 0.0, cutoff)
     T = np.linalg.qr(draw.normal(size=(X.shape[1],) * 2))[0] * draw.uniform(0.5, 2.0, size=X.shape[1])
-    return SignRules(data.inside(np.ones(len(data.y), dtype=bool), T, T[:, :0])), T
+    walls = data.walls(T, T[:, :0], allowed_by(constraints, len(T)))
+    walls = walls.and_rows(draw.normal(size=(n_more, len(T))))
+    return SignRules(data.inside(np.ones(len(data.y), dtype=bool), T, T[:, :0]), walls), T
 
 
-@pytest.mark.parametrize("seed", range(40))
+def constraints_around(beta, draw):
+    """A few that hold for some coefficients: equations, half-spaces, bounds on both sides."""
+    found = []
+    for _ in range(int(draw.integers(4))):
+        row = draw.integers(-2, 3, size=beta.size).astype(float)
+        value, size = float(row @ beta), float(np.abs(row) @ np.abs(beta))
+        away = size * draw.choice([1e-9, 1e-3, 1.0, np.inf], size=2)
+        low, high = value - away[0], value + away[1]
+        pairs = [[j, float(row[j])] for j in np.flatnonzero(row).tolist()]
+        found.append([pairs, *(end if np.isfinite(end) else None for end in (low, high))])
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60))
 def test_no_step_whatsoever_cuts_off_the_best_solution(seed):
-    """Points, curvatures and slopes at random and near the best fit: what is better than the cutoff stays."""
+    """Points, curvatures and slopes at random and near the best fit: what is better than the cutoff stays.
+
+    A far node holds the point on its wall from which the best fit is a multiple.
+    """
     X, y, options = make_data(seed)
     draw = np.random.default_rng(seed)
     fit = solve(X, y, "exact", target_gap=1e-9, **options)
     cutoff = fit.objective * (1.0 + 1e-7) + 1e-9 * float(y @ y)
-    rules, T = rules_of(X, y, options, cutoff, draw)
-    # The coefficients of the best fit in coordinates of the checker.
-    best = np.linalg.solve(T, fit.beta)
-    u = rules.rows.Z @ best
-    room = 1e-9 * (np.abs(rules.rows.Z) @ np.abs(best)) + 1e-300
+    constraints = constraints_around(fit.beta, draw) if seed % 2 else ()
+    rules, T = rules_of(X, y, options, cutoff, draw, constraints)
+    # The coefficients of the best fit in coordinates of the checker; its mean is negative.
+    best = whole = np.linalg.solve(T, fit.beta)
+    mean = rules.rows.Z[-1]
+    if mean @ best > 0.0:
+        rules.rows.Z[-1] *= -1.0
     node = rules.below(rules.root(), rules.cutoff)
     n_steps = 0
     for turn in range(60):
+        u = rules.rows.Z @ best
+        room = 1e-9 * (np.abs(rules.rows.Z) @ np.abs(best)) + 1e-300
         # A chain of steps, each from a wild choice of numbers.
-        kind = draw.integers(6)
+        kind = draw.integers(10)
         size = 10.0 ** draw.integers(-6, 3)
         rows = draw.permutation(rules.n)[: draw.integers(0, rules.n + 1) * draw.integers(2)]
         slopes = draw.normal(size=rows.size) * 10.0 ** draw.integers(-3, 3)
@@ -269,8 +291,21 @@ def test_no_step_whatsoever_cuts_off_the_best_solution(seed):
             node = rules.tilted(node, [Tilt(line, draw.choice([-1.0, 1.0]), point) for line in lines])
         elif kind == 3 and (np.abs(u) > room).all():
             # The side of a row on which the best fit is.
-            row = int(draw.integers(rules.n))
+            row = int(draw.integers(rules.n_samples))
             node = rules.part(node, row, bool(u[row] > 0.0))
+        elif kind == 6 and not node.is_far:
+            # A slab that holds it.
+            at = u[-1] * draw.choice([0.1, 0.999, 1.001, 10.0])
+            node = rules.part(node, rules.n - 1, bool(u[-1] > at), at)
+        elif kind == 7 and not node.is_far and node.high[-1] < 0.0:
+            node = rules.far(node, rules.n - 1)
+            best = whole * (node.high[-1] / u[-1])
+            assert node.is_far
+        elif kind == 9:
+            node = rules.below(node, rules.cutoff)
+        elif kind == 8 and node.is_far and draw.random() < 0.3:
+            node, best = rules.near(node), whole
+            assert not node.is_far
         elif kind == 4:
             # Better slopes, by a few steps towards the least point of the quadratic.
             curves = rules.curves(node)
@@ -282,6 +317,8 @@ def test_no_step_whatsoever_cuts_off_the_best_solution(seed):
         else:
             node = rules.bounded(node, point)
         n_steps += 1
+        u = rules.rows.Z @ best
+        room = 1e-9 * (np.abs(rules.rows.Z) @ np.abs(best)) + 1e-300
         assert not node.is_closed, turn
         assert (node.low <= u + room).all()
         assert (node.high >= u - room).all()
@@ -291,15 +328,25 @@ def test_no_step_whatsoever_cuts_off_the_best_solution(seed):
     assert n_steps == 60
 
 
+def loss_of(value, weight, outcome, is_far):
+    """What a row costs, or over all larger scales, in rationals."""
+    if is_far and outcome > 0:
+        over = max(value - outcome, Fraction(0)) if value > 0 else outcome
+        return weight * over**2
+    return weight * (max(value, Fraction(0)) - outcome) ** 2
+
+
+@pytest.mark.parametrize("is_far", [False, True])
 @pytest.mark.parametrize("seed", range(10))
-def test_quadratics_are_below_the_loss_in_their_node(seed):
-    """Lemma 5, at points of the node, in rationals."""
+def test_quadratics_are_below_the_loss_in_their_node(seed, is_far):
+    """Lemmas 5 and 9, at points of the node, in rationals."""
     X, y, options = make_data(seed)
     draw = np.random.default_rng(seed)
     rules, _ = rules_of(X, y, options, float(y @ y), draw)
     rows, node = rules.rows, rules.below(rules.root(), rules.cutoff)
     ends = np.abs(draw.normal(size=(2, rules.n)))
     node = replace(node, low=-ends[0], high=np.minimum(node.high, ends[1]))
+    node = replace(node, far_wall=rules.n - 1) if is_far else node
     for _ in range(4):
         shares = draw.uniform(-0.9, 1.0, size=rules.n)
         node = replace(node, shares=shares)
@@ -323,6 +370,44 @@ def test_quadratics_are_below_the_loss_in_their_node(seed):
                 )
             for z, w, target in zip(rows.Z.tolist(), rows.w.tolist(), rows.y.tolist(), strict=True):
                 value = sum(Fraction(a) * x for a, x in zip(z, exact, strict=True))
-                loss += Fraction(w) * (max(value, Fraction(0)) - Fraction(target)) ** 2
+                loss += loss_of(value, Fraction(w), Fraction(target), is_far)
             # Errors of K and of rows are far below this.
             assert quadratic <= loss + Fraction(1, 10**10)
+
+
+def one_row(y, constraints=()):
+    """The rules for the sample (1, y) and coefficients as they are."""
+    data = distinct_rows(False, 0.0, np.ones((1, 1)), np.array([y]), None, 0.0, 0.25 * y * y)
+    T = np.ones((1, 1))
+    walls = data.walls(T, T[:, :0], allowed_by(constraints, 1)).and_rows(T)
+    return SignRules(data.inside(np.ones(1, dtype=bool), T, T[:, :0]), walls)
+
+
+@pytest.mark.parametrize("is_far", [False, True])
+def test_the_least_of_a_loss_less_a_quadratic_is_just_that(is_far):
+    """No more than at any point of the interval, and nearly as much as at one of them."""
+    draw = np.random.default_rng(0)
+    for y in (0.75, -0.75, 0.5):
+        rules = one_row(y)
+        w, outcome = float(rules.rows.w[0]), float(rules.rows.y[0])
+        for _ in range(150):
+            low, high = np.sort(draw.choice([-1.5, -0.3, 0.0, 0.4, 0.6, 1.5], size=2, replace=False))
+            lam, kappa = 2.0 * draw.normal(size=2)
+            node = replace(rules.root(), low=np.array([low, -1.0]), high=np.array([high, 1.0]))
+            node = replace(node, far_wall=1) if is_far else node
+            least = rules._least(node, np.array([lam, 0.0]), np.array([kappa, 0.0]))
+            u = np.append(np.linspace(low, high, 3001), np.clip([1e-9, outcome], low, high))
+            values = [float(loss_of(x, w, outcome, is_far)) for x in u] - lam * u - kappa * u * u
+            assert least <= values.min() + 1e-12
+            # At 0 a loss over all scales falls at once.
+            end = min(values.min(), 0.0) if is_far and low == 0.0 and outcome > 0 else values.min()
+            assert least >= end - 1e-5
+
+
+def test_ends_of_walls_count_in_full_where_they_hold_coefficients():
+    """With b >= -5, better solutions reach -5, where the sample is off."""
+    rules = one_row(2.0, [[[[0, 1.0]], -5.0, None]])
+    node = rules.boxed(rules.root(), np.array([[1.0], [-1.0]]))
+    (low,), (high,) = node.box
+    assert -5.0 * (1.0 + 1e-6) <= low <= -5.0
+    assert high >= 2.0

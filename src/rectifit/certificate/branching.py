@@ -148,6 +148,8 @@ class SignSearch(BestFirst[Signs]):
         super().__init__(samples.y, control, memory_limit)
         self._budget, self._recorder = budget, recorder
         self.given = samples
+        # Whether there are directions in which no row rises, so that nothing holds the coefficients.
+        self.may_grow = recorder is not None and recorder.may_grow
         self._use(samples)
         # Better ray minima have no smaller mean than this, where there are slabs.
         self.least_mean = -np.inf
@@ -183,7 +185,6 @@ class SignSearch(BestFirst[Signs]):
     def _split_root(self, root: Signs) -> list[Signs]:
         """The root after it was tightened, or slabs where nothing holds the coefficients."""
         if self.given.y.size > 0 and self._recorder is not None:
-            self._recorder.begin(root.record, self.cutoff)
             self.needs_slabs = not self._has_coordinates(root)
             if self.needs_slabs:
                 self._root_record = root.record
@@ -205,6 +206,7 @@ class SignSearch(BestFirst[Signs]):
         Samples with large outcomes may be on in all of them, and make the relaxation definite.
         """
         assert self._recorder is not None
+        self._recorder.begin(root.record, self.cutoff)
         if self._recorder.bound_coordinates(root.record, self.cutoff):
             return True
         is_open = self._recorder.sync(root.record, root.region)

@@ -142,14 +142,10 @@ class SignRecorder:
         assert record.known is not None
         if np.isfinite(record.known.box).all():
             return True
-        # Rows that keep u from growing: of samples, and of walls with ends, upwards and downwards.
-        n, q = rules.n_samples, rules.q
-        walls, low, high = rules.rows.Z[n:], record.known.low[n:], record.known.high[n:]
-        Z = np.vstack([rules.rows.Z[:n] * np.sqrt(rules.rows.w[:n])[:, None], walls[high < np.inf]])
-        Z = np.vstack([Z, -walls[low > -np.inf]]) / np.sqrt(self._unit)
+        Z = self._holding_rows(record.known)
         if falling_direction(Z) is not None:
             return False
-        n = len(Z)
+        n, q = Z.shape
         nothing = Samples.from_rows(Z, np.zeros(n), np.zeros((q, q)))
         far = np.full(n, np.inf)
         relaxation = Relaxation(nothing, Region(np.full(n, CONVEX, np.int8), -far, far), np.zeros(n))
@@ -168,6 +164,18 @@ class SignRecorder:
         record.known = rules.boxed(record.known, points)
         record.steps.append(struct.pack("<B", BOX) + points.astype("<f8").tobytes())
         return bool(np.isfinite(record.known.box).all())
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether there are directions in which no row rises."""
+        return falling_direction(self._holding_rows(self._rules.root())) is not None
+
+    def _holding_rows(self, node: Node) -> Matrix:
+        """Rows whose u cannot grow in a node: those of samples, and walls with ends, up and down."""
+        rows, n = self._rules.rows, self._rules.n_samples
+        walls, low, high = rows.Z[n:], node.low[n:], node.high[n:]
+        samples = rows.Z[:n] * np.sqrt(rows.w[:n])[:, None]
+        return np.vstack([samples, walls[high < np.inf], -walls[low > -np.inf]]) / np.sqrt(self._unit)
 
     def cut(self, record: NodeRecord, mean: Vector, cuts: Vector, cutoff: float) -> list[NodeRecord]:
         """Write the root, cut into slabs of a mean of u; returns their records, the far one at the end."""

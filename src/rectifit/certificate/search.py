@@ -46,8 +46,10 @@ PIECE_SHARE = 0.5
 # The part that is expected to be done later gets the square of the ratio of what both need, and no less than
 # this, as a share of the work of the other.
 LEAST_SHARE = 0.1
-# Slabs that are looked at for a proof file before cells take their place.
-FIRST_SLAB_NODES = 20
+# Coefficients from which on a proof file is begun with signs and slabs although there may be cells, which
+# take their place after so many nodes.
+MIN_COLUMNS_FOR_SLABS = 10
+FIRST_NODES = 20
 # Cells that should be done are expected to take at least this share of what they have taken since.
 OVERRUN_SHARE = 0.2
 # A part that is expected to be done before a node of the other is left alone until its work has grown by
@@ -240,7 +242,8 @@ class Search:
     def _run_recorded(self, recorder: Recorder) -> bool:
         """The search by signs, written to a proof file, with slabs where nothing holds the coefficients.
 
-        Where slabs do not close soon, cells take their place, if they can be written.
+        Cells take the place of all that where they can be written and there are few coefficients, or where
+        slabs do not close soon.
         """
         if self._samples.y.size == 0:
             return True
@@ -248,15 +251,17 @@ class Search:
         assert isinstance(signs, SignSearch)
         # What samples with y <= 0 cost is all that the proof begins with.
         proved, has_limits = signs.lower_bound, bool((self._signs.search.kind == LIMIT).any())
-        has_cells = self._samples.Z.shape[1] <= MAX_RECORDED_COLUMNS and not has_limits
+        q = self._samples.Z.shape[1]
+        has_cells = q <= MAX_RECORDED_COLUMNS and not has_limits and signs.may_grow
+        most = FIRST_NODES if q >= MIN_COLUMNS_FOR_SLABS else 0
         with workers(self._control.n_threads) as mapped:
             while not signs.is_done and not self._control.is_over():
+                if has_cells and signs.n_nodes >= most:
+                    break
                 if signs.needs_slabs:
                     signs.cut(*self._mean())
-                if has_cells and signs.has_slabs and signs.n_nodes > FIRST_SLAB_NODES:
-                    break
                 signs.advance(mapped)
-        if signs.is_done or not (has_cells and signs.has_slabs):
+        if signs.is_closed or not has_cells:
             signs.finish_record()
             return signs.is_closed
         recorder.restart()

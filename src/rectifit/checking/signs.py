@@ -128,6 +128,7 @@ class SignRules:
         self._has_loss = np.arange(self.n) < self.n_samples
         # What shares of curvature are shares of.
         self.weight = np.where(self._has_loss, self.rows.w, 1.0)
+        self._last: tuple[Node, Curves] | None = None
 
     def root(self) -> Node:
         """Everything that walls allow."""
@@ -243,7 +244,13 @@ class SignRules:
         return np.where(np.isinf(node.low), np.minimum(kappa, 0.0), kappa)
 
     def curves(self, node: Node) -> Curves:
-        """K of a node, and what is needed of its inverse."""
+        """K of a node, and what is needed of its inverse; that of the last node is kept."""
+        last = self._last
+        if last is None or last[0] is not node:
+            last = self._last = node, self._find_curves(node)
+        return last[1]
+
+    def _find_curves(self, node: Node) -> Curves:
         rows, kappa = self.rows, self.curvatures(node)
         K = rows.B + rows.Z.T @ (kappa[:, None] * rows.Z)
         K, times = 0.5 * (K + K.T), max(1.0, float(np.max(np.abs(kappa) / self.weight, initial=0.0)))
