@@ -6,6 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from brute import least_objective
+from constrained import constrained_problem
+from scipy.optimize import LinearConstraint
 from test_proof_files import changed, head_of, sealed, with_head
 
 from rectifit import Problem, ProofError, certify, check_proof, solve
@@ -411,3 +413,84 @@ def test_ends_of_walls_count_in_full_where_they_hold_coefficients():
     (low,), (high,) = node.box
     assert -5.0 * (1.0 + 1e-6) <= low <= -5.0
     assert high >= 2.0
+
+
+CONSTRAINED = {
+    "signs": {"positive": True},
+    "bounds": {"bounds": (-0.5, 1.0)},
+    "one side": {"bounds": {"x0": (0.25, np.inf), "x2": (-np.inf, 0.0)}},
+    "sums": {"constraints": LinearConstraint([[1.0, 1.0, 1.0], [1.0, -1.0, 0.0]], [-np.inf, 0.0], [0.7, np.inf])},
+    "equation": {"constraints": LinearConstraint([[1.0, 1.0, 0.0]], 0.3, 0.3)},
+}
+
+
+@pytest.mark.filterwarnings("ignore:the fit is the zero function")
+@pytest.mark.parametrize("name", CONSTRAINED)
+@pytest.mark.parametrize("seed", [0, 1, 4, 5, 8])
+def test_what_is_proved_under_constraints_is_true(name, seed, tmp_path):
+    X, y, options = make_data(seed)
+    given, path = CONSTRAINED[name], tmp_path / "p.rproof"
+    problem = constrained_problem(Problem.from_data(X, y, **options), **given)
+    certificate = certify(X, y, proof=path, time_limit=None, target_gap=1e-3, **options, **given)
+    least, checked = least_objective(problem), check_proof(path, X, y, **weights_of(options))
+    assert checked.lower_bound <= least <= checked.objective * (1.0 + 1e-7)
+    assert checked.gap <= certificate.target_gap * (1.0 + 1e-5) or least <= 1e-9 * float(y @ y)
+    for share in (1e-6, 1e-3, 0.3):
+        stated = least + share * max(least, 1e-3 * float(y @ y))
+        (tmp_path / "more").write_bytes(with_head(path.read_bytes(), lower_bound=stated))
+        with pytest.raises(ProofError):
+            check_proof(tmp_path / "more", X, y, **weights_of(options))
+
+
+def test_constraints_are_part_of_what_is_stated(tmp_path):
+    """Other constraints are rejected unless the same bound follows, and coefficients must satisfy them."""
+    X, y, options = make_data(1)
+    path = tmp_path / "p.rproof"
+    certify(X, y, proof=path, positive=True, time_limit=None, **options)
+    free = solve(X, y, "exact", **options).objective
+    assert check_proof(path, X, y).lower_bound > free * (1.0 + 1e-3)
+    stated = head_of(path.read_bytes())[0]["constraints"]
+    assert sorted(pairs[0][0] for pairs, _, _ in stated) == [0, 1, 2]
+    for other, sentence in [
+        ([], "."),
+        (stated[1:], "."),
+        ([*stated, [[[0, 1.0]], 1e9, None]], "do not satisfy"),
+        ([[[[7, 1.0]], None, 0.0]], "a constraint that is none"),
+        ([[[[0, "1"]], None, 0.0]], "a constraint that is none"),
+        ([[[[0, 1.0]], None, float("nan")]], "a constraint that is none"),
+        ([7], "a constraint that is none"),
+        (7, "not what the head"),
+    ]:
+        (tmp_path / "p").write_bytes(with_head(path.read_bytes(), constraints=other))
+        with pytest.raises(ProofError, match=sentence):
+            check_proof(tmp_path / "p", X, y)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_a_proof_in_a_box(fit_intercept, tmp_path):
+    """The box is written as bounds of coefficients and of the mean of u, which hold all of it."""
+    X, y, *_ = make_relu(60, 3, noise=0.3, random_state=0)
+    fit, path = solve(X, y, fit_intercept=fit_intercept), tmp_path / "p.rproof"
+    certificate = fit.certify(proof=path, box=5.0, time_limit=None, target_gap=1e-3)
+    checked = check_proof(path, X, y)
+    assert certificate.status == "optimal"
+    assert certificate.box == 5.0
+    assert len(checked.constraints) == 3 + fit_intercept
+    assert checked.lower_bound <= certificate.objective * (1.0 - 0.9e-3)
+    spread = X.std(axis=0) if fit_intercept else np.sqrt(np.square(X).mean(axis=0))
+    for (pairs, low, high), sd in zip(checked.constraints[:3], spread, strict=True):
+        assert pairs[0][1] == 1.0
+        assert -low == high >= 5.0 * np.sqrt(np.square(y).mean()) / sd
+
+
+@pytest.mark.parametrize(("noise", "kind"), [(0.3, "gaussian"), (0.1, "ternary")])
+def test_proofs_of_many_coefficients_with_an_intercept(noise, kind, tmp_path):
+    """Slabs and a far region, where nothing holds the coefficients."""
+    X, y, *_ = make_relu(300, 14, noise=noise, design=kind, random_state=0)
+    y = y - np.quantile(y, 0.5)
+    path = tmp_path / "p.rproof"
+    certificate = solve(X, y).certify(proof=path, time_limit=120.0, target_gap=1e-2)
+    checked = check_proof(path, X, y)
+    assert certificate.status == "optimal"
+    assert checked.lower_bound <= certificate.lower_bound <= certificate.objective
+    assert checked.gap <= 1e-2 * (1.0 + 1e-5)

@@ -17,7 +17,7 @@ import numpy as np
 from rectifit._typing import Index, Matrix, Vector
 from rectifit.certificate.ascent_kernel import decide
 from rectifit.certificate.flats import falling_direction
-from rectifit.certificate.records import CONVEX, Region, Samples
+from rectifit.certificate.records import CONVEX, FAR_FREE, FREE, Region, Samples
 from rectifit.certificate.relaxation import Relaxation, Start
 from rectifit.checking.rows import Rows, Walls
 from rectifit.checking.sign_tree import (
@@ -213,8 +213,10 @@ class SignRecorder:
     def sync(self, record: NodeRecord, region: Region) -> bool:
         """What the checker will know becomes what the search knows. False if that closes the node."""
         assert record.known is not None
-        n = self._scale.size
+        n, far = self._scale.size, record.known.is_far
         low, high = record.known.low, record.known.high
+        # What the search has settled by itself may not follow from what is written.
+        region.kind[:n] = np.where(self._checked.rows.y > 0.0, FAR_FREE if far else FREE, CONVEX)
         region.l[:n], region.U[:n] = low[:n] / self._scale, high[:n] / self._scale
         if len(self._mean):
             root = np.sqrt(self._unit)
@@ -281,13 +283,14 @@ class SignRecorder:
             u = Z @ x
             lam = slopes.at(u)
             gradient = Z.T @ lam + 2.0 * (K @ x)
-            if v is not None and turn == 0:
-                tau = max(-float(gradient @ v) / float(v @ v), 0.0)
-            gradient += 0.0 if v is None else tau * v
             kinks, low, high = self._kinks(node, slopes, u)
+            if v is not None and turn == 0:
+                # The factor with which tilt and kinks together balance the point best.
+                system = np.vstack([v, Z[kinks]]).T
+                tau = max(float(np.linalg.lstsq(system, -gradient, rcond=SMALL_CURVATURE)[0][0]), 0.0)
+            gradient += 0.0 if v is None else tau * v
             if kinks.size > 0:
-                moved = np.linalg.lstsq(Z[kinks].T, -gradient, rcond=SMALL_CURVATURE)[0]
-                chosen = np.clip(lam[kinks] + moved, low, high)
+                chosen = nearest_within(Z[kinks].T, lam[kinks], -gradient, low, high)
                 gradient += Z[kinks].T @ (chosen - lam[kinks])
                 lam[kinks] = chosen
             size = float(np.abs(gradient).max())
@@ -352,6 +355,18 @@ class SignRecorder:
         if record.steps:
             record.is_over = True
             self.write(record)
+
+
+def nearest_within(A: Matrix, x: Vector, target: Vector, low: Vector, high: Vector) -> Vector:
+    """The x' between two ends with which A (x' - x) is nearest to a target."""
+    from scipy.optimize import lsq_linear
+
+    moved = x + np.linalg.lstsq(A, target, rcond=SMALL_CURVATURE)[0]
+    within = np.clip(moved, low, high)
+    if np.array_equal(moved, within):
+        return within
+    found = lsq_linear(A, target, (low - x, high - x), method="bvls", tol=SMALL_CURVATURE)
+    return np.asarray(np.clip(x + found.x, low, high))
 
 
 def packed(point: Point) -> bytes:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rectifit._typing import Matrix, Vector
-from rectifit.checking.reading import Allowed, Claim, ProofError, data_digest, open_proof
+from rectifit.checking.reading import Claim, ProofError, data_digest, open_proof
 from rectifit.checking.rows import distinct_rows, objective_above
 from rectifit.checking.trees import check_trees
 
@@ -32,7 +32,8 @@ class CheckedProof:
     seconds : that took
     search_seconds : that the search took, as the file says
     n_samples, n_features, fit_intercept, alpha, floor, is_weighted, digest : the problem that it is about
-    constraints : what coefficients had to satisfy, as rows of a matrix with two ends each
+    constraints : what coefficients have to satisfy: of each, pairs of a coefficient and its factor, and two
+        ends, None where there is none
     """
 
     lower_bound: float
@@ -47,7 +48,7 @@ class CheckedProof:
     floor: float
     is_weighted: bool
     digest: str
-    constraints: Allowed = field(compare=False)
+    constraints: tuple[Any, ...]
 
     @property
     def gap(self) -> float:
@@ -63,7 +64,7 @@ class CheckedProof:
         # Beside a bound of 0, a share of the objective says nothing.
         share, room = 100.0 * max(self.gap, 0.0), max(self.objective - self.lower_bound, 0.0)
         more = f"{share:.3g} %" if self.lower_bound > 0.0 else f"{room:.3g}"
-        n, which = len(self.constraints.low), ""
+        n, which = len(self.constraints), ""
         if n > 0:
             which = f" that satisfy the {f'{n} constraints' if n > 1 else 'constraint'} of the file"
         return (
@@ -129,7 +130,7 @@ def check_proof(file: str | Path, X: Any, y: Any, *, sample_weight: Any = None) 
         claim.floor,
         claim.weighted,
         claim.digest,
-        claim.allowed,
+        claim.constraints,
     )
 
 

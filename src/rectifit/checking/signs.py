@@ -92,10 +92,11 @@ class Curve(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """kappa of all rows and their K; as it is, if that is shown to be definite, or with small ridges."""
+    """kappa of all rows, their K and its error; as it is, if it is shown to be definite, or with ridges."""
 
     kappa: Vector
     K: Matrix
+    K_error: Matrix
     slopes: Slopes
     known: list[Curve]
 
@@ -258,7 +259,7 @@ class SignRules:
         slopes = Slopes.of(rows.w, rows.y, kappa, node.low, node.high, self._has_loss, node.is_far)
         inverse = inverse_factor(K, K_error) if np.isfinite(K).all() else None
         if inverse is not None:
-            return Curves(kappa, K, slopes, [Curve(K, K_error, *inverse, 0.0)])
+            return Curves(kappa, K, K_error, slopes, [Curve(K, K_error, *inverse, 0.0)])
         known = []
         for ridge in RIDGES:
             ridge *= self._unit
@@ -268,7 +269,7 @@ class SignRules:
             inverse = inverse_factor(more, error) if np.isfinite(K).all() and math.isfinite(paid) else None
             if inverse is not None:
                 known.append(Curve(more, error, *inverse, paid))
-        return Curves(kappa, K, slopes, known)
+        return Curves(kappa, K, K_error, slopes, known)
 
     def support(self, node: Node, curves: Curves, point: Point) -> Line:
         """Lemma 5: a quadratic below the loss, with slopes as they are best at a point."""
@@ -335,12 +336,14 @@ class SignRules:
     def bounded(self, node: Node, point: Point) -> Node:
         """A node with the bound of a quadratic, and within its ellipsoid."""
         curves = self.curves(node)
-        found = self._best(self.support(node, curves, point), curves, node.cutoff)
-        if found is None:
-            return node
-        value = max(node.value, found.value)
+        line = self.support(node, curves, point)
+        found = self._best(line, curves, node.cutoff)
+        nothing = np.zeros(self.n)
+        # The second is what samples cost one by one.
+        values = (self._level(node, line, curves, point.x), self._least(node, nothing, nothing))
+        value = max(node.value, *values, -math.inf if found is None else found.value)
         node = replace(node, value=value, is_closed=node.is_closed or value >= self.cutoff)
-        if node.is_closed:
+        if node.is_closed or found is None:
             return node
         rows, far = self.rows, float(np.abs(found.centre).max())
         size = up(np.abs(found.W).sum() * (1.0 + SLACK))
@@ -380,6 +383,22 @@ class SignRules:
         """The ellipsoid with the largest least value."""
         found = [self.ellipsoid(line, curve, cutoff) for curve in curves.known]
         return max((each for each in found if each is not None), key=lambda each: each.value, default=None)
+
+    def _level(self, node: Node, line: Line, curves: Curves, x: Vector) -> float:
+        """The least value of a quadratic in the box of a node, where no kappa is negative, so that K >= 0.
+
+        With r its gradient at x, it is at least its value there and r'(g - x).
+        """
+        wide = np.maximum(node.box[1] - x, x - node.box[0])
+        if not (np.isfinite(wide).all() and math.isfinite(line.A) and (curves.kappa >= 0.0).all()):
+            return -math.inf
+        (A, G, G_error), K, size = line, curves.K, np.abs(x)
+        r, many = G + 2.0 * (K @ x), gamma(2 * self.q + 8)
+        r_error = 2.0 * (curves.K_error @ size) + many * (np.abs(G) + 2.0 * np.abs(K) @ size) + G_error
+        blur = many * float(np.abs(G) @ size + size @ np.abs(K) @ size) + float(size @ curves.K_error @ size)
+        blur = up(blur + G_error * float(size.max(initial=0.0)))
+        lost = float(up((np.abs(r) + up(r_error)) @ up(wide)))
+        return lower_sum(A, float(G @ x), float(x @ K @ x), -blur, -lost)
 
     def _end(self, line: Line, curves: Curves, x: Vector, v: Vector, cutoff: float) -> float:
         """No more than v'g for all better solutions of a node, from slopes as they are best at x."""
