@@ -748,6 +748,16 @@ def test_no_step_is_about_a_lower_cutoff(four_rows):
         assert check_proof(*four_rows(4.9, cutoff)).lower_bound == 4.9
 
 
+def test_without_an_intercept_there_is_no_floor(tmp_path):
+    """max(-1, g x) fits these outcomes with g = 1/2, and -1 + max(0, g x) does not."""
+    X, y = np.array([[1.0], [2.0]]), np.array([0.5, 1.0])
+    steps = {0: ([cutoff_step(0.1), point_step([1.4])], UNSPLIT)}
+    for changes in ({"floor": -1.0}, {"intercept": 1.0}):
+        path = written(tmp_path / "p", X, y, steps, lower_bound=0.1, **changes)
+        with pytest.raises(ProofError, match="without an intercept"):
+            check_proof(path, X, y)
+
+
 def test_what_samples_below_the_floor_cost_needs_no_tree(tmp_path):
     X, y = np.array([[1.0], [2.0]]), np.array([-3.0, 1.0])
     for bound, is_settled in ((8.999, True), (9.0001, False), (9.1, False)):

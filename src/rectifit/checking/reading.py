@@ -87,6 +87,9 @@ class Claim:
             and len(self.beta) == self.n_features
         ):
             raise ProofError("the head of the file has entries of a wrong kind")
+        # max(floor, u) is a fit of y - floor with the intercept less the floor, but only if there is one.
+        if not (self.fit_intercept or self.floor == self.intercept == 0.0):
+            raise ProofError("the file is about a model without an intercept, but has one, or a floor")
         if not all(self._is_constraint(entry) for entry in self.constraints):
             raise ProofError("the head of the file has a constraint that is none")
 
