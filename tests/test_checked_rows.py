@@ -129,6 +129,16 @@ def test_walls_are_constraints_up_to_their_doubt(seed):
         assert (away <= fractions(walls.doubt)).all()
 
 
+@pytest.mark.parametrize("size", [1.0, 1e-250])
+def test_constraints_on_what_is_left_out_are_left_out(size):
+    """Whatever h is, in g + size h <= 1 it allows all g."""
+    data = distinct(np.array([[1.0, 0.0]]))
+    T, N = np.array([[1.0], [0.0]]), np.array([[0.0], [1e-90]])
+    allowed = Allowed(np.array([[1.0, size], [1.0, 0.0]]), np.full(2, -np.inf), np.array([1.0, 2.0]))
+    walls = data.walls(T, N, allowed)
+    assert (walls.high / np.abs(walls.Z[:, 0])).tolist() == [2.0]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_cutoff_is_rounded_up(seed):
     draw = np.random.default_rng(seed)

@@ -133,7 +133,7 @@ class Distinct:
         """
         C, ends = _scaled(allowed.rows, -self.shift), np.array([allowed.low, allowed.high])
         T, N = _scaled(T, self.shift[:, None]), _scaled(N, self.shift[:, None])
-        kept = ~(np.abs(C) @ np.abs(N)).any(axis=1)
+        kept = ~((C != 0.0) @ (N != 0.0)).any(axis=1)
         scale = -np.array([_exponent(row) for row in C[kept]], dtype=np.int64)
         C, ends = _scaled(C[kept], scale[:, None]), _scaled(ends[:, kept], scale)
         if not (_within(np.abs(C) @ np.abs(T)) and _within(np.where(np.isfinite(ends), ends, 0.0))):
