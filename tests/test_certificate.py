@@ -535,6 +535,22 @@ def test_a_relaxation_is_bounded_from_any_point(seed):
     assert bounds.max() == pytest.approx(least, rel=1e-3)
 
 
+@pytest.mark.parametrize("slope", [1e-10, 1e-6, 1e-4, 5e-4])
+def test_a_relaxation_that_falls_without_limit_has_no_bound(slope):
+    """A small slope in a direction that no row determines: lower by the slope times any distance."""
+    for rows, least in (([[1.0, 0.0]], -np.inf), ([[1.0, 0.0], [0.0, -1.0]], -1e6 * slope - 0.25 * slope**2)):
+        Z, n = np.array(rows), len(rows)
+        samples = Samples.from_rows(Z, np.array([1.0, 1e6])[:n], np.zeros((2, 2)))
+        far = np.full(n, np.inf)
+        relaxation = Relaxation(samples, Region(np.full(n, FREE, np.int8), -far, far), np.zeros(n))
+        slopes, origin = np.array([[0.0, slope]]), np.zeros((1, 2))
+        bounds = relaxation._bounds(origin, np.zeros((1, len(relaxation._whole))), slopes)
+        assert bounds[0] <= least
+        assert (
+            relaxation._repaired_value(origin[0], np.zeros(len(relaxation._whole)), *slopes, *slopes) <= least
+        )
+
+
 def better_points(reduced, b, cutoff, draw, n_steps=60):
     """Points with a loss below the cutoff that wander off from b, each in a direction of its own."""
     points, found = np.repeat(b[None], 200, axis=0), [b[None]]
