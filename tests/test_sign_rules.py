@@ -15,9 +15,9 @@ import pytest
 from test_proof_files import sealed
 
 from rectifit import ProofError, check_proof
-from rectifit.checking.reading import MAGIC, data_digest
+from rectifit.checking.reading import MAGIC, Allowed, data_digest
 from rectifit.checking.rounding import gamma, inverse_factor, up
-from rectifit.checking.rows import Rows, Walls
+from rectifit.checking.rows import Rows, Walls, distinct_rows
 from rectifit.checking.sign_tree import BOX, CUTOFF, NODE, POINT, SHARES, SIGNS, UNSPLIT
 from rectifit.checking.signs import Curve, Curves, Line, Point, SignRules, Tilt
 
@@ -746,6 +746,31 @@ def test_no_step_is_about_a_lower_cutoff(four_rows):
             check_proof(*four_rows(4.9, cutoff))
     for cutoff in (4.9, 5.0, 9.0):
         assert check_proof(*four_rows(4.9, cutoff)).lower_bound == 4.9
+
+
+def test_a_constraint_proves_what_it_costs_and_holds_for_the_fit(tmp_path):
+    """The least (b - 3)^2 with b <= 1 is 4."""
+    X, y, path = np.ones((1, 1)), np.array([3.0]), tmp_path / "p"
+
+    def write(bound, constraints=(([[0, 1.0]], None, 1.0),), **head):
+        # The multiplier of the constraint is 4, in units in which the loss is (b - 3)^2 / 32.
+        allowed = Allowed(np.ones((1, 1)), np.array([-np.inf]), np.ones(1))
+        wall = distinct_rows(False, 0.0, X, y, None).walls(np.eye(1), np.zeros((1, 0)), allowed)
+        slopes = [(1, 0.125 / wall.Z[0, 0])] if constraints else []
+        nodes = {0: ([cutoff_step(bound), point_step([1.0], slopes)], UNSPLIT)}
+        return written(path, X, y, nodes, lower_bound=bound, constraints=constraints, **head), X, y
+
+    assert check_proof(*write(4.0 * (1.0 - 1e-9), beta=[1.0])).constraints.high.tolist() == [1.0]
+    for about in (
+        {"bound": 4.0},
+        {"bound": 4.0 * (1.0 + 1e-9)},
+        {"bound": 3.9, "constraints": [([[0, 1.0]], None, 1.1)]},
+        {"bound": 0.1, "constraints": ()},
+    ):
+        with pytest.raises(ProofError, match="neither closed nor split"):
+            check_proof(*write(**about))
+    with pytest.raises(ProofError, match="do not satisfy"):
+        check_proof(*write(1.0, beta=[1.0 + 1e-7]))
 
 
 def test_without_an_intercept_there_is_no_floor(tmp_path):
