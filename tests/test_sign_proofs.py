@@ -419,7 +419,9 @@ CONSTRAINED = {
     "signs": {"positive": True},
     "bounds": {"bounds": (-0.5, 1.0)},
     "one side": {"bounds": {"x0": (0.25, np.inf), "x2": (-np.inf, 0.0)}},
-    "sums": {"constraints": LinearConstraint([[1.0, 1.0, 1.0], [1.0, -1.0, 0.0]], [-np.inf, 0.0], [0.7, np.inf])},
+    "sums": {
+        "constraints": LinearConstraint([[1.0, 1.0, 1.0], [1.0, -1.0, 0.0]], [-np.inf, 0.0], [0.7, np.inf])
+    },
     "equation": {"constraints": LinearConstraint([[1.0, 1.0, 0.0]], 0.3, 0.3)},
 }
 

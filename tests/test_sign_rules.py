@@ -544,7 +544,54 @@ def test_a_ridge_is_paid_for(side):
     assert tilted.high[0] >= 1e3 + 1.0 - HAIR
     # Without a box, nothing pays for it.
     without = rules.bounded(replace(node, box=rules.root().box), point_at(1e3, 0.0))
-    assert without.value == -np.inf
+    assert without.value <= 0.0
+
+
+def test_a_quadratic_without_negative_curvature_is_bounded_in_its_box():
+    """At the worst corner of it, and for the worst K and G of those that rounding allows."""
+    draw = np.random.default_rng(3)
+    for turn in range(60):
+        rules = rules_for(draw.normal(size=(4, 2)), draw.normal(size=4), 1e3)
+        ends = np.sort(draw.normal(size=(2, 2)), axis=0)
+        node = replace(rules.root(), box=ends)
+        G, x, blur = draw.normal(size=2), draw.normal(size=2), 1e-3 * (turn % 2)
+        root = draw.normal(size=(2, 2)) * (turn % 3)
+        K, error = root @ root.T, np.full((2, 2), blur)
+        curves = Curves(np.zeros(4), K, error, rules.curves(node).slopes, [])
+        value = rules._level(node, Line(1.0, G, blur), curves, x)
+        for corner in itertools.product(*ends.T.tolist()):
+            g = fractions(np.array(corner))
+            low = 1 + fractions(G) @ g - Fraction(blur) * max(abs(g))
+            assert value <= low + g @ fractions(K) @ g + Fraction(blur) * sum(abs(g)) ** 2
+        if not K.any():
+            least = 1.0 + float(np.minimum(G * ends[0], G * ends[1]).sum())
+            assert value >= least - 40.0 * blur - 1e-9
+        bent = curves._replace(kappa=np.array([0.0, -1e-300, 0.0, 0.0]))
+        assert rules._level(node, Line(1.0, G, blur), bent, x) == -np.inf
+        assert rules._level(rules.root(), Line(1.0, G, blur), curves, x) == -np.inf
+
+
+@pytest.mark.parametrize("error", [1e-3, 0.25])
+def test_a_quadratic_in_a_box_pays_for_errors_of_its_numbers(error):
+    """Where K is all error, and a box holds one point; and where G errs outwards, with a box around 0."""
+    rules = rules_for([[1.0]], [1.0], 1e3)
+    slopes = rules.curves(rules.root()).slopes
+    bent = Curves(np.zeros(1), np.array([[error]]), np.array([[error]]), slopes, [])
+    node = replace(rules.root(), box=np.ones((2, 1)))
+    # With K = 0, the quadratic is 1 - 2 error at the point.
+    assert rules._level(node, Line(1.0, np.array([-2.0 * error]), 0.0), bent, np.ones(1)) <= 1.0 - 2.0 * error
+    flat = Curves(np.zeros(1), np.zeros((1, 1)), np.zeros((1, 1)), slopes, [])
+    node = replace(rules.root(), box=np.array([[-1.0], [1.0]]))
+    for slope in (-0.5, 0.5):
+        value = rules._level(node, Line(1.0, np.array([slope]), error), flat, np.zeros(1))
+        assert 0.5 - error - 1e-6 <= value <= 0.5 - error
+
+
+def test_what_single_samples_cost_needs_no_curvature():
+    rules = rules_for([[1.0, 0.5], [0.5, 1.0], [1.0, -1.0]], [2.0, -1.0, 3.0], 8.0)
+    off = replace(rules.root(), high=np.array([0.0, 4.0, 1.0]), cutoff=8.0)
+    value = rules.bounded(off, point_at(0.0, 0.0)).value
+    assert 9.0 * (1.0 - 1e-9) <= value <= 4.0 + 1.0 + 4.0
 
 
 def test_slopes_of_many_rows_pay_for_the_rounding_of_their_sum():
@@ -560,7 +607,8 @@ def test_slopes_of_many_rows_pay_for_the_rounding_of_their_sum():
     z, slope = max(tried, key=excess)
     rules = rules_for(np.full((n, 1), z), np.zeros(n), 1.0)
     node = replace(rules.root(), low=-np.ones(n), high=np.ones(n))
-    curves = Curves(np.zeros(n), np.zeros((1, 1)), rules.curves(node).slopes, [])
+    zero = np.zeros((1, 1))
+    curves = Curves(np.zeros(n), zero, zero, rules.curves(node).slopes, [])
     point = Point(np.zeros(1), np.arange(n), np.full(n, slope))
     line = rules.support(node, curves, point)
     assert abs(Fraction(line.G[0]) - n * Fraction(z) * Fraction(slope)) <= Fraction(line.G_error)
@@ -760,7 +808,7 @@ def test_a_constraint_proves_what_it_costs_and_holds_for_the_fit(tmp_path):
         nodes = {0: ([cutoff_step(bound), point_step([1.0], slopes)], UNSPLIT)}
         return written(path, X, y, nodes, lower_bound=bound, constraints=constraints, **head), X, y
 
-    assert check_proof(*write(4.0 * (1.0 - 1e-9), beta=[1.0])).constraints.high.tolist() == [1.0]
+    assert check_proof(*write(4.0 * (1.0 - 1e-9), beta=[1.0])).constraints[0][2] == 1.0
     for about in (
         {"bound": 4.0},
         {"bound": 4.0 * (1.0 + 1e-9)},

@@ -211,8 +211,10 @@ class SignSearch(BestFirst[Signs]):
             return True
         is_open = self._recorder.sync(root.record, root.region)
         plain = self._plain(root)
-        return not is_open or (plain.factor is not None and not self._note_point(root, plain)) or (
-            plain.factor is not None and self._recorder.bound_coordinates(root.record, self.cutoff)
+        return (
+            not is_open
+            or (plain.factor is not None and not self._note_point(root, plain))
+            or (plain.factor is not None and self._recorder.bound_coordinates(root.record, self.cutoff))
         )
 
     @property

@@ -175,7 +175,8 @@ class SignRecorder:
         rows, n = self._rules.rows, self._rules.n_samples
         walls, low, high = rows.Z[n:], node.low[n:], node.high[n:]
         samples = rows.Z[:n] * np.sqrt(rows.w[:n])[:, None]
-        return np.vstack([samples, walls[high < np.inf], -walls[low > -np.inf]]) / np.sqrt(self._unit)
+        held = np.vstack([samples, walls[high < np.inf], -walls[low > -np.inf]])
+        return np.asarray(held / np.sqrt(self._unit))
 
     def cut(self, record: NodeRecord, mean: Vector, cuts: Vector, cutoff: float) -> list[NodeRecord]:
         """Write the root, cut into slabs of a mean of u; returns their records, the far one at the end."""

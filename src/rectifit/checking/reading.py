@@ -43,7 +43,7 @@ def data_digest(X: Matrix, y: Vector, weight: Vector | None) -> str:
 
 
 class Allowed(NamedTuple):
-    """What coefficients must satisfy: low <= rows b <= high, where b has the intercept, if any, at its end."""
+    """What coefficients must satisfy: low <= rows b <= high; b has the intercept, if any, at its end."""
 
     rows: Matrix
     low: Vector

@@ -4,8 +4,8 @@
     NODE     number, number of steps, the steps, the row at which it is split, and where, or UNSPLIT
 
 Node 0 holds everything. A node is split by the sign of u of a row, or at another u of a wall. Its parts get
-the next two numbers: first the one above, then the one below. A node that is not split, or of which the file says nothing, has to be closed, by its steps or by the
-bound of a node around it.
+the next two numbers: first the one above, then the one below. A node that is not split, or of which the file
+says nothing, has to be closed, by its steps or by the bound of a node around it.
 """
 
 from __future__ import annotations

@@ -389,7 +389,8 @@ class SignRules:
 
         With r its gradient at x, it is at least its value there and r'(g - x).
         """
-        wide = np.maximum(node.box[1] - x, x - node.box[0])
+        away = node.box - x
+        wide = np.abs(away).max(axis=0)
         if not (np.isfinite(wide).all() and math.isfinite(line.A) and (curves.kappa >= 0.0).all()):
             return -math.inf
         (A, G, G_error), K, size = line, curves.K, np.abs(x)
@@ -397,8 +398,9 @@ class SignRules:
         r_error = 2.0 * (curves.K_error @ size) + many * (np.abs(G) + 2.0 * np.abs(K) @ size) + G_error
         blur = many * float(np.abs(G) @ size + size @ np.abs(K) @ size) + float(size @ curves.K_error @ size)
         blur = up(blur + G_error * float(size.max(initial=0.0)))
-        lost = float(up((np.abs(r) + up(r_error)) @ up(wide)))
-        return lower_sum(A, float(G @ x), float(x @ K @ x), -blur, -lost)
+        falls = float(np.minimum(r * away[0], r * away[1]).sum())
+        lost = float(up((up(r_error) + many * np.abs(r)) @ up(wide)))
+        return lower_sum(A, float(G @ x), float(x @ K @ x), falls, -blur, -lost)
 
     def _end(self, line: Line, curves: Curves, x: Vector, v: Vector, cutoff: float) -> float:
         """No more than v'g for all better solutions of a node, from slopes as they are best at x."""

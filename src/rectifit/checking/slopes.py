@@ -1,7 +1,7 @@
 """Slopes with which the search over signs supports losses: any slopes are sound, these are the best ones.
 
-With f the loss of a row, lambda is the slope at u of the convex envelope of f - kappa u^2 from low to high: it
-rises with u, piece by piece, along at most four lines.
+With f the loss of a row, lambda is the slope at u of the convex envelope of f - kappa u^2 from low to high.
+It rises with u, on at most four pieces, along a line on each.
 """
 
 from __future__ import annotations
