@@ -227,7 +227,7 @@ def certify(
         1 shows progress on a terminal.
     proof : path, optional
         Write the proof to this file, so that anyone can check it (see `check_proof`). The file appears only
-        after it was checked. It holds a search over cells, which may take longer than the usual one.
+        after it was checked. The search takes longer than the usual one.
 
     Returns
     -------
