@@ -111,7 +111,7 @@ def check_proof(file: str | Path, X: Any, y: Any, *, sample_weight: Any = None) 
     _match(claim, X, y, weight)
     # What is not finite satisfies no comparison below, and so proves nothing.
     with np.errstate(all="ignore"):
-        _check_allowed(claim)
+        _check_allowed(claim, X, y)
         objective = objective_above(claim, X, y, weight)
         if not claim.lower_bound <= objective:
             raise ProofError("the file states a lower bound above the objective of its own coefficients")
@@ -134,11 +134,16 @@ def check_proof(file: str | Path, X: Any, y: Any, *, sample_weight: Any = None) 
     )
 
 
-def _check_allowed(claim: Claim) -> None:
-    """Whether the coefficients in the file satisfy its constraints, up to the rounding of their terms."""
+def _check_allowed(claim: Claim, X: Matrix, y: Vector) -> None:
+    """Whether the coefficients in the file satisfy its constraints, up to the rounding of their terms.
+
+    Coefficients count as no smaller than those with which a column reaches the largest outcome.
+    """
     rows, low, high = claim.allowed
     b = np.append(claim.beta, claim.intercept)[: claim.n_columns]
-    value, size = rows @ b, np.abs(rows) @ np.abs(b)
+    reach = np.append(np.abs(X).max(axis=0, initial=0.0), 1.0)[: claim.n_columns]
+    unit = np.abs(y - claim.floor).max(initial=0.0) / np.where(reach > 0.0, reach, 1.0)
+    value, size = rows @ b, np.abs(rows) @ np.maximum(np.abs(b), unit)
     room = ALLOWED_TOL * (size + np.minimum(np.abs(low), np.abs(high)))
     if not ((value >= low - room) & (value <= high + room)).all():
         raise ProofError("the coefficients in the file do not satisfy its constraints")
