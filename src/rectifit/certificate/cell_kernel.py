@@ -1017,6 +1017,24 @@ def write_settled(log, line, kind, before, cutoff):
 
 
 @inner
+def is_any_nearly_on(kind, free):
+    """Whether a sample that is OFF may be on by its rounding."""
+    for i in range(kind.shape[0]):
+        if kind[i] == OFF and free.centre[i] + free.radius[i] > -INTERVAL_ATOL:
+            return True
+    return False
+
+
+@inner
+def note_far(log, line, scale):
+    """Add to the log of a part that what samples that are OFF cost closes all scales from one on."""
+    write_code(log, line, LOG_FAR)
+    at = log.counts[line]
+    log.numbers[line, at], log.numbers[line, at + 1], log.numbers[line, at + 2] = scale, 0.0, 0.0
+    log.counts[line] = at + 3
+
+
+@inner
 def bound_scales(
     samples,
     limits,
@@ -1141,10 +1159,12 @@ def is_far_closed(
 def scales_within(limits, cell, least, limit):
     """The least and the largest scale in a cell that constraints z'b <= end allow; least > limit if none."""
     for e in range(limits.ends.shape[0]):
-        end, lowest = limits.ends[e], 0.0
+        end, lowest, size = limits.ends[e], 0.0, 0.0
         for j in range(limits.Zt.shape[0]):
             z = limits.Zt[j, e]
             lowest += min(z * cell.low[j], z * cell.high[j])
+            size += abs(z)
+        lowest -= SUM_TOL * size
         if end >= 0.0:
             if lowest > 0.0:
                 limit = min(limit, end / lowest * (1.0 + INTERVAL_RTOL))
@@ -1186,6 +1206,8 @@ def bound_cell(
             product += max(centre[i], 0.0) * y[i]
         best = max(best, off * (1.0 - SUM_TOL), bound_by_faces(faces, y, kind, free.m))
         if best >= cutoff:
+            if is_logged and limit == np.inf and is_any_nearly_on(kind, free):
+                note_far(log, line, FAR_BEGIN * explained)
             return CLOSED, best, 0, -1, limit
         for j in range(q):
             for k in range(q):
@@ -1207,7 +1229,8 @@ def bound_cell(
             theta[0] = theta[1] = 0.5 * scale
         for is_last in (False, True):
             is_limit = limit < np.inf
-            scales = (least, limit if is_limit else GUIDING_SCALE * explained, is_limit)
+            guide = max(GUIDING_SCALE * explained, 2.0 * least)
+            scales = (least, limit if is_limit else guide, is_limit)
             known_best = best
             n_corners, best, found_S, found_price, S, regular = bound_scales(
                 samples,

@@ -134,10 +134,17 @@ class Limits(NamedTuple):
         factor[has_room] = np.minimum(factor[has_room], share / self.ends[has_room])
         return np.asarray((self.Zt * factor).T)
 
+    def chosen(self, kept: Mask) -> Limits:
+        """Some of them."""
+        return Limits(np.ascontiguousarray(self.Zt[:, kept]), self.ends[kept])
+
     def within(self, basis: Matrix, to_white: Matrix) -> Limits:
-        """Those whose rows lie in a subspace, in coordinates of it."""
-        inside = lies_in(self.Zt.T, basis)
-        return Limits(np.ascontiguousarray((self.Zt[:, inside].T @ basis @ to_white).T), self.ends[inside])
+        """Those whose rows lie in a subspace, in coordinates of it, with rows as long as they were."""
+        Zt, ends = self.chosen(lies_in(self.Zt.T, basis))
+        rows, before = (basis @ to_white).T @ Zt, np.linalg.norm(Zt, axis=0)
+        after = np.linalg.norm(rows, axis=0)
+        factor = before / np.where(after > 0.0, after, 1.0)
+        return Limits(np.ascontiguousarray(rows * factor), ends * factor)
 
     def allow(self, points: Matrix) -> Mask:
         """Which points, in lines, satisfy them but for what penalties of a relaxation leave."""
