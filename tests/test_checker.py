@@ -8,22 +8,28 @@ import numpy as np
 import pytest
 
 from rectifit import ProofError, certify, check_proof
-from rectifit.checking.cells import OFF, ON, OPEN, Cell, CellRules, Corners
+from rectifit.checking.cells import OFF, ON, OPEN, Cell, CellRules, Corners, HalfSpaces
 from rectifit.checking.reading import DIGEST_BYTES, MAGIC, open_proof
 from rectifit.checking.rounding import lower_sum
-from rectifit.checking.rows import Distinct, Rows
+from rectifit.checking.rows import Distinct, Rows, Walls
 from rectifit.checking.trees import EXPAND, TREE
 
 HAIR = 1e-6
 
 
-def rules_for(Z, y, cutoff):
+def walls_of(Z, low, high):
+    """Walls with these rows and ends."""
+    return Walls.of(Z, 1e-16 * np.abs(Z), np.asarray(low, np.float64), np.asarray(high, np.float64))
+
+
+def rules_for(Z, y, cutoff, walls=None):
     """Rules for rows of weight 1 without a ridge, in coordinates that are those of the data."""
     n, q = Z.shape
+    walls = walls_of(np.zeros((0, q)), [], []) if walls is None else walls
     size, none = np.abs(Z).sum(axis=1), np.zeros((q, q))
     error = np.full((q, q), 1e-13 * np.square(Z).sum())
     rows = Rows(Z, 1e-15 * size, size, np.ones(n), y, none, none, error, cutoff, 0.0, 0)
-    return CellRules(rows)
+    return CellRules(rows, walls, 1.0)
 
 
 def cell_of(rules, kind, low=-1.0, high=1.0, **more):
@@ -36,9 +42,9 @@ def cell_of(rules, kind, low=-1.0, high=1.0, **more):
 def corners_at(cell, p):
     """Corners of a cell with weights, of any sign, that make up a point."""
     q = len(p)
-    bits = np.array([0, *(1 << k for k in range(1, q))])
+    bits = np.array([0, *(1 << k for k in range(q) if k != cell.axis)])
     V = np.where(bits[:, None] >> np.arange(q) & 1, cell.high, cell.low)
-    return Corners(bits, np.linalg.solve(V.T, p))
+    return Corners(bits, np.linalg.lstsq(V.T, p, rcond=None)[0])
 
 
 def with_all_on(seed, q=3, n=12):
@@ -199,6 +205,142 @@ def test_coordinates_must_reach_everything_and_faces_their_subspace():
         data.inside(everything, T, N)
     with pytest.raises(ProofError, match="do not reach all coefficients"):
         data.inside(inside, N @ np.ones((1, 2)), N)
+
+
+# ---- constraints ----
+
+
+def test_multipliers_of_constraints_give_the_least_loss_that_they_allow():
+    """Where all rows are on: least squares under an upper end of one coordinate, and its multiplier."""
+    Z, y, best, least = with_all_on(0)
+    K, row = Z.T @ Z, np.array([0.0, 1.0, 0.0])
+    end = best[1] - 0.3
+    inverse = np.linalg.inv(K)
+    p = best - inverse @ row * (0.3 / inverse[1, 1])
+    allowed = float(np.square(Z @ p - y).sum())
+    assert allowed > least
+    unbounded = rules_for(Z, y, 2.0 * allowed)
+    rules = rules_for(Z, y, 2.0 * allowed, walls_of(row[None], [-np.inf], [end]))
+    # The multiplier is 2 (z'p - end) times the weight, so p is a little beyond the end.
+    weight = rules.limits.weights[0]
+    beyond = p + inverse @ row * (0.3 / inverse[1, 1] / (1.0 + weight * inverse[1, 1]))
+    cells = [given.settle(cell_of(given, [OPEN] * len(y))) for given in (rules, unbounded)]
+    bound = rules.bound(cells[0], corners_at(cells[0], beyond))
+    assert allowed * (1.0 - 1e-4) <= bound <= allowed
+    assert unbounded.bound(cells[1], corners_at(cells[1], beyond)) <= least
+
+
+def test_scales_are_those_that_constraints_allow():
+    Z, y = np.ones((1, 2)), np.ones(1)
+    for low, high, allowed in [
+        (-np.inf, 3.0, (0.0, 3.0 / 0.5)),
+        (2.0, np.inf, (2.0 / 1.5, np.inf)),
+        (-np.inf, 0.0, (0.0, 0.0)),
+        (-np.inf, -1.0, None),
+        (2.0, 2.0, (2.0 / 1.5, 2.0 / 0.5)),
+    ]:
+        rules = rules_for(Z, y, 10.0, walls_of(np.array([[1.0, 1.0]]), [low], [high]))
+        cell = rules.settle(cell_of(rules, [OPEN], -0.5, 0.5))
+        assert cell.is_closed == (allowed is None)
+        if allowed is not None:
+            assert cell.least <= allowed[0] <= allowed[1] <= cell.limit
+            assert [cell.least, cell.limit] == pytest.approx(allowed, rel=HAIR, abs=HAIR)
+
+
+def test_ray_minima_count_only_if_constraints_are_a_cone():
+    Z, y = np.ones((3, 2)), np.array([3.0, 4.0, -12.0])
+    for end, is_cone in ((0.0, True), (1.0, False)):
+        rules = rules_for(Z, y, 25.0, walls_of(np.eye(2), [0.0, -np.inf], [np.inf, end]))
+        lengths = (5.0, 12.0) if is_cone else (5.0 + 5.0, 13.0 - 5.0)
+        assert (rules.explained, rules.needed) == pytest.approx(lengths)
+        assert rules.explained >= lengths[0]
+        assert rules.needed <= lengths[1]
+
+
+def draw_known(seed):
+    """A random problem under constraints, and a better solution that these allow."""
+    draw = np.random.default_rng([7, seed])
+    q, n, m = int(draw.integers(2, 5)), int(draw.integers(3, 15)), int(draw.integers(1, 4))
+    Z, y, known = draw.normal(size=(n, q)), 2.0 * draw.normal(size=n), draw.normal(size=q)
+    y += np.maximum(Z @ known, 0.0)
+    rows = draw.normal(size=(m, q))
+    if draw.random() < 0.5:
+        # A cone: ray minima are in question, and the known one has to be one.
+        rows *= np.where(rows @ known > 0.0, 1.0, -1.0)[:, None]
+        u = np.maximum(Z @ known, 0.0)
+        known = known * (max(float(u @ y), 0.0) / max(float(u @ u), 1e-9))
+        ends = np.zeros(m), np.full(m, np.inf)
+    else:
+        u, room = rows @ known, draw.exponential(size=(2, m)) * draw.integers(0, 2, size=(2, m))
+        ends = u - room[0] - 1e-9, u + room[1] + 1e-9
+        # At least one end is left, so that this is no cone.
+        is_far = (draw.random((2, m)) < 0.3) & (np.arange(2 * m).reshape(2, m) > 0)
+        ends = np.where(is_far[0], -np.inf, ends[0]), np.where(is_far[1], np.inf, ends[1])
+    loss = float(np.square(np.maximum(Z @ known, 0.0) - y).sum())
+    cutoff = loss * (1.0 + 10.0 ** draw.uniform(-6, 0))
+    return draw, rules_for(Z, y, cutoff, walls_of(rows, *ends)), known, loss
+
+
+def holds(cell, known):
+    """Whether a solution may be in a cell, by all that is known there."""
+    s = cell.sign * known[cell.axis]
+    near, room = known / s, 1e-9
+    is_within = (cell.low - room <= near).all() and (near <= cell.high + room).all()
+    return is_within and not cell.is_closed and cell.least <= s * (1 + room) and s <= cell.limit * (1 + room)
+
+
+def random_step(draw, rules, cell, known):
+    """A cell after a step with random numbers, some of them sensible."""
+    away = draw.choice([0.0, 0.01, 1.0]) * draw.normal(size=rules.q)
+    corners = corners_at(cell, known * draw.choice([1.0, 1.0, 0.5, 3.0]) + away)
+    if draw.random() < 0.2:
+        corners = Corners(draw.integers(0, 1 << rules.q, size=3), 10.0 ** draw.normal(size=3))
+    code, scale = int(draw.integers(3)), float(10.0 ** draw.normal())
+    if code == 0:
+        return rules.shorten(cell, known + draw.normal(size=rules.q))
+    if code == 1:
+        return rules.close_far(cell, scale * abs(known[cell.axis]), corners)
+    middle, share = known / abs(known[cell.axis]), draw.choice([0.0, 0.1, 0.9, 1.1])
+    ends = tuple(end + share * (middle - end) for end in (cell.low, cell.high))
+    settled = draw.permutation(rules.n)[: int(draw.integers(0, 3))]
+    rate = float(draw.choice([0.0, 0.0, scale, -scale])) if cell.limit < np.inf else 0.0
+    cutoff = rules.cutoff * float(draw.choice([1.0, 2.0]))
+    return rules.settle(rules.draw_in(cell, corners, rate, ends, cutoff, settled))
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_no_step_cuts_off_a_better_solution_that_constraints_allow(chunk):
+    n_believed = 0
+    for seed in range(100 * chunk, 100 * (chunk + 1)):
+        draw, rules, known, loss = draw_known(seed)
+        if not (known.any() and (np.abs(known) > 1e-6).all()):
+            continue
+        axis = int(np.argmax(np.abs(known)))
+        cell = rules.settle(rules.roots()[2 * axis + (known[axis] < 0.0)])
+        for _ in range(12):
+            at = int(draw.integers(rules.q))
+            if at != axis and cell.high[at] - cell.low[at] > 1e-6:
+                middle = 0.5 * (cell.low[at] + cell.high[at])
+                cell = rules.settle(cell.part(at, known[at] / abs(known[axis]) > middle))
+            before = cell
+            try:
+                cell = random_step(draw, rules, cell, known)
+            except ProofError:
+                continue
+            n_believed += cell is not before
+            assert holds(cell, known), seed
+            assert rules.bound(cell, corners_at(cell, known)) <= loss
+            u = rules.rows.Z @ known
+            assert (u[cell.kind == ON] >= -1e-9).all()
+            assert (u[cell.kind == OFF] <= 1e-9).all()
+    assert n_believed > 100
+
+
+def test_arguments_along_rays_would_cut_it_off(monkeypatch):
+    """If constraints that are no cone counted as one, better solutions would be lost."""
+    monkeypatch.setattr(HalfSpaces, "are_cone", True)
+    with pytest.raises(AssertionError):
+        test_no_step_cuts_off_a_better_solution_that_constraints_allow(0)
 
 
 # ---- trees ----

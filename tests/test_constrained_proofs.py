@@ -1,5 +1,9 @@
 """Certificates under constraints against brute force, all cells of an arrangement, and SCIP."""
 
+import hashlib
+import json
+import struct
+
 import numpy as np
 import pytest
 from brute import least_in_space, least_objective, random_problem
@@ -7,11 +11,13 @@ from constrained import KINDS, assert_allowed, constrained_problem, random_const
 from peers import prove_by_scip
 from scipy.optimize import LinearConstraint
 
-from rectifit import Certificate, Problem, certify, solve
-from rectifit.certificate import branching
+from rectifit import Certificate, Problem, ProofError, certify, check_proof, solve
+from rectifit.certificate import branching, search
 from rectifit.certificate.best_first import Control
 from rectifit.certificate.presolve import reduce_rows
 from rectifit.certificate.search import Search
+from rectifit.checking import trees
+from rectifit.checking.reading import DIGEST_BYTES, MAGIC
 from rectifit.constraints import Constraints
 from rectifit.datasets import make_relu
 
@@ -202,3 +208,108 @@ def test_a_proof_within_constraints_is_no_proof_beyond_them():
     inside = certify(X, y, bounds=(-0.1, 0.1), target_gap=1e-6)
     assert "among fits that satisfy the constraints" in str(inside)
     assert inside.lower_bound > certify(X, y).objective
+
+
+# ---- proof files ----
+
+
+def with_head(path, **changes):
+    """The same file with other entries in its head, beside it."""
+    content, start = path.read_bytes(), len(MAGIC) + 4
+    (size,) = struct.unpack_from("<I", content, len(MAGIC))
+    text = json.dumps(json.loads(content[start : start + size]) | changes).encode()
+    content = MAGIC + struct.pack("<I", len(text)) + text + content[start + size : -DIGEST_BYTES]
+    other = path.with_name("other")
+    other.write_bytes(content + hashlib.sha256(content).digest())
+    return other
+
+
+@pytest.fixture
+def cells(monkeypatch):
+    """Proofs over cells alone, and how many trees of them were checked."""
+    monkeypatch.setattr(search, "FIRST_SLAB_NODES", -1)
+    monkeypatch.setattr(branching.SignSearch, "_has_coordinates", lambda *_: False)
+    counts, walk = [], trees.CellTree.walk
+    monkeypatch.setattr(trees.CellTree, "walk", lambda tree, others: counts.append(1) or walk(tree, others))
+    return counts
+
+
+def assert_written(path, X, y, least, given, **options):
+    """A file over cells that is accepted, says the truth and no more, and as much as the certificate."""
+    certificate = certify(X, y, proof=path, time_limit=60, **given, **options)
+    weight = options.get("sample_weight")
+    checked, null = check_proof(path, X, y, sample_weight=weight), float(np.sum(np.square(y)))
+    assert certificate.status == "optimal"
+    assert checked.lower_bound <= certificate.lower_bound
+    assert certificate.lower_bound - checked.lower_bound <= 1e-8 * null + 1e-5 * certificate.objective
+    if least is None:
+        return
+    assert checked.lower_bound <= least * (1 + 1e-9)
+    assert least <= checked.objective * (1 + 1e-8)
+    for share in (1e-4, 0.1):
+        other = with_head(path, lower_bound=least * (1 + share) + 1e-9 * null)
+        with pytest.raises(ProofError):
+            check_proof(other, X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_proof_files_over_cells_against_the_arrangement(kind, cells, tmp_path):
+    for seed in range(1, 9):
+        problem, given = draw_within(seed, kind)
+        has_cells = problem.fit_intercept and problem.constraints is not None
+        if not has_cells or (problem.alpha > 0.0 and not problem.constraints.is_cone):
+            continue
+        least = least_in_space(problem)
+        options = {"sample_weight": problem.sample_weight, "alpha": problem.alpha}
+        assert_written(tmp_path / "p.rproof", problem.X, problem.y, least, given, **options)
+    assert cells
+
+
+@pytest.mark.parametrize("p", [2, 4])
+@pytest.mark.parametrize("kind", ["positive", "signs", "boxes", "one_sided", "ordered", "shares"])
+def test_proof_files_over_cells_say_what_certificates_say(kind, p, cells, tmp_path):
+    X, y, *_ = make_relu(100, p, noise=0.3, random_state=0)
+    given = {
+        "positive": {"positive": True},
+        "signs": {"monotonic_cst": np.resize([1, -1], p)},
+        "boxes": {"bounds": (-1.0, 2.0)},
+        "one_sided": {"bounds": (0.2, np.inf)},
+        "ordered": {"constraints": LinearConstraint(np.diff(np.eye(p), axis=0), 0.0, np.inf)},
+        "shares": {"constraints": LinearConstraint(np.ones((1, p)), 1.0, 1.0)},
+    }[kind]
+    assert_written(tmp_path / "p.rproof", X, y, None, given)
+    assert cells
+
+
+def test_faces_of_proof_files_have_the_constraints_that_lie_in_them(cells, tmp_path):
+    """Groups, some of which are off altogether, with effects in order."""
+    for seed in range(6):
+        draw = np.random.default_rng(seed)
+        group = draw.integers(0, 3, size=50)
+        X = np.column_stack([group == 1, group == 2, draw.normal(size=50).round(1)]).astype(float)
+        y = np.maximum(0.5 * X @ draw.normal(size=3) - 0.2 + 1.5 * draw.normal(size=50), 0.0)
+        given = {"constraints": LinearConstraint([[-1.0, 1.0, 0.0], [0.0, 0.0, 1.0]], 0.0, np.inf)}
+        assert_written(tmp_path / "p.rproof", X, y, None, given)
+    assert len(cells) > 12
+
+
+@pytest.mark.usefixtures("cells")
+def test_a_proof_file_says_nothing_under_other_constraints(tmp_path):
+    X, y, *_ = make_relu(80, 2, noise=0.3, random_state=1)
+    path, wider = tmp_path / "p.rproof", [[[[j, 1.0]], -9.0, 9.0] for j in range(2)]
+    certificate = certify(X, y, proof=path, bounds=(-0.1, 0.1))
+    free = certify(X, y).objective
+    assert check_proof(path, X, y).lower_bound > free
+    for changed in ([], wider, wider[:1]):
+        with pytest.raises(ProofError):
+            check_proof(with_head(path, constraints=changed), X, y)
+    # Beside more constraints the bound still follows, if the coefficients satisfy them.
+    head = [[[[j, sign]], None, 0.1] for sign in (1.0, -1.0) for j in (0, 1)]
+    more = [*head, [[[0, 1.0], [1, 1.0]], None, 5.0]]
+    assert check_proof(with_head(path, constraints=more), X, y).lower_bound <= certificate.objective
+    never = [*head, [[[0, 1.0]], 0.5, None]]
+    with pytest.raises(ProofError, match="do not satisfy its constraints"):
+        check_proof(with_head(path, constraints=never), X, y)
+    for wrong in ([[[[0, 1.0]], 0.0]], [[[[9, 1.0]], None, 0.0]], [[[[0, 1]], None, 0.0]], [None]):
+        with pytest.raises(ProofError, match="a constraint that is none"):
+            check_proof(with_head(path, constraints=wrong), X, y)

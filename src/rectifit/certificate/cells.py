@@ -261,7 +261,7 @@ class CellSearch(Tree):
     @property
     def _explained(self) -> float:
         """The largest |u_+| of a better ray minimum, or of any better solution."""
-        if self._recorder is not None:
+        if self._recorder is not None and self._is_cone:
             # What a checker knows of it from the beginning.
             return math.sqrt(self._squares - self._first_bound) * (1.0 + INTERVAL_RTOL)
         if self._is_cone:
@@ -483,7 +483,7 @@ class Face:
         self.budget = 0
         q, back, y = basis.shape[1], basis @ to_white, samples.y[inside]
         inner = Samples.from_rows(rows @ to_white, y, np.zeros((q, q)))
-        limits = faces.limits.within(basis, to_white)
+        limits = faces.limits_of(inside).within(basis, to_white)
         control = Control(
             lambda: self._target() - self.outside,
             lambda b: faces.control.offer(self._lift(back @ b)),
@@ -608,6 +608,10 @@ class Faces:
         if key not in self._faces:
             self._faces[key] = Face(self, inside)
         return self._faces[key]
+
+    def limits_of(self, inside: Mask) -> Limits:
+        """The constraints, or those of which a proof file can say that they lie in a subspace if they do."""
+        return self.limits if self.recorder is None else self.limits.chosen(self.recorder.limits_in(inside))
 
     def note(self, inside: Mask, bound: float) -> None:
         """Note what is proved of a face. Proof files do not use it elsewhere."""

@@ -23,7 +23,7 @@ from rectifit._typing import Index, Mask, Matrix
 from rectifit.certificate.recording_signs import Checked, SignRecorder
 from rectifit.certificate.records import LOG_BOUND, LOG_DRAW, LOG_FAR, LOG_LENGTH, CellLog, Samples
 from rectifit.checking.cells import BOUND, DRAW, FACE, FAR, LENGTH
-from rectifit.checking.reading import MAGIC, Claim
+from rectifit.checking.reading import MAGIC, Claim, allowed_by
 from rectifit.checking.trees import CLOSED, END, EXPAND, TREE
 from rectifit.tolerances import GRAM_RANK_TOL
 from rectifit.writing import naming, temporary_beside
@@ -164,6 +164,16 @@ class Recorder:
         if key not in self._nulls:
             self._nulls[key] = exact_null_space(self._rows[inside])
         return self._nulls[key]
+
+    def limits_in(self, inside: Mask) -> Mask:
+        """Which ends of constraints, first all upper and then all lower ones, are known in a face."""
+        null, (rows, low, high) = (
+            self.null_space(inside),
+            allowed_by(self.file.constraints, len(self._checked.T)),
+        )
+        assert null is not None
+        kept = np.array([is_exactly_zero(row[None], null) for row in rows], dtype=np.bool_)
+        return np.append(kept[np.isfinite(high)], kept[np.isfinite(low)])
 
     def tree(
         self, inside: Mask | None = None, within: Matrix | None = None, outside: float = 0.0

@@ -250,10 +250,14 @@ class Search:
         signs = self._signs.search
         assert isinstance(signs, SignSearch)
         # What samples with y <= 0 cost is all that the proof begins with.
-        proved, has_limits = signs.lower_bound, bool((self._signs.search.kind == LIMIT).any())
-        q = self._samples.Z.shape[1]
-        has_cells = q <= MAX_RECORDED_COLUMNS and not has_limits and signs.may_grow
-        most = FIRST_NODES if q >= MIN_COLUMNS_FOR_SLABS else 0
+        proved, (samples, _, limits) = signs.lower_bound, split_limits(self._samples, signs.region)
+        q, has_limits = self._samples.Z.shape[1], limits.ends.size > 0
+        has_cells = q <= MAX_RECORDED_COLUMNS and self._may_grow and signs.may_grow
+        # Cells stay open where zero is not allowed and all samples off cost too little, and where there are
+        # coordinates that only constraints know.
+        has_cells &= signs.cutoff < float(samples.y @ samples.y)
+        has_cells &= bool((samples.Z.any(axis=0) | samples.ridge.any(axis=0)).all())
+        most = FIRST_NODES if q >= MIN_COLUMNS_FOR_SLABS or has_limits else 0
         with workers(self._control.n_threads) as mapped:
             while not signs.is_done and not self._control.is_over():
                 if has_cells and signs.n_nodes >= most:
@@ -267,10 +271,12 @@ class Search:
         recorder.restart()
         recorder.file.margin = CLAIM_SHARE
         cells = CellSearch(
-            self._samples,
+            samples,
             self._control,
             proved=proved,
             memory_limit=self._memory_limit,
+            limits=limits,
+            is_cone=self._is_cone,
             recorder=recorder.tree(),
         )
         self._parts = [Part(cells)]

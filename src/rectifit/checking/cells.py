@@ -3,6 +3,10 @@
 A cell is { g : sign g_axis = s >= 0, low_k s <= g_k <= high_k s }. Statements are about better ray minima: g
 with a loss below the cutoff that are the minimum along their ray. Theorem 1, Lemmas 1 and 2a, the corollary
 and the ellipsoid are those of the page "Why a certificate can be trusted".
+
+Under constraints z'g <= end, statements are about those of these g that satisfy them. That is enough if all
+ends are 0, for then ray minima satisfy them if better solutions do. Otherwise statements are about all better
+solutions, and nothing is used that holds for ray minima alone.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ import numpy.typing as npt
 from rectifit._typing import Integers, Mask, Matrix, Vector
 from rectifit.checking.reading import ProofError
 from rectifit.checking.rounding import SLACK, UNIT, gamma, inverse_factor, lower_sum, norm_up, up
-from rectifit.checking.rows import Rows
+from rectifit.checking.rows import Rows, Walls
 
 __all__ = ["BOUND", "DRAW", "FACE", "FAR", "LENGTH", "Cell", "CellRules", "Corners"]
 
@@ -35,6 +39,8 @@ Kinds = npt.NDArray[np.int8]
 
 # How slopes are found. Any choice is sound: this is that of the search.
 STEEP = 1001.0
+# Of the square of the distance beyond a wall, where its row has the length 1, in units of the search.
+WALL_WEIGHT = 1e6
 SPREAD_SHARE, RAMP = 0.8, 0.1
 HINGES_PER_UNIT, MAX_HINGE_MEAN = 16, 8
 
@@ -53,6 +59,33 @@ def _hinge_table() -> Vector:
 HINGES = _hinge_table()
 
 
+class HalfSpaces(NamedTuple):
+    """Constraints z'g <= end, with the doubt and the size of their rows.
+
+    weights: of the squares of z'g - end, where that is positive, in the search. Multipliers are its slopes.
+    """
+
+    Z: Matrix
+    doubt: Vector
+    size: Vector
+    ends: Vector
+    weights: Vector
+
+    @classmethod
+    def of(cls, walls: Walls, unit: float) -> HalfSpaces:
+        """Both sides of walls, where they have an end; unit: as in `CellRules`."""
+        Z, ends = np.vstack([walls.Z, -walls.Z]), np.append(walls.high, -walls.low)
+        kept = np.isfinite(ends)
+        Z, squares = Z[kept], np.square(Z[kept]).sum(axis=1)
+        weights = np.where(squares > 0.0, WALL_WEIGHT * unit / np.where(squares > 0.0, squares, 1.0), 0.0)
+        return cls(Z, np.tile(walls.doubt, 2)[kept], up(np.abs(Z).sum(axis=1)), ends[kept], weights)
+
+    @property
+    def are_cone(self) -> bool:
+        """Whether with g all its multiples satisfy them."""
+        return not self.ends.any()
+
+
 class Corners(NamedTuple):
     """Corners with weights, from which p, mu and nu follow."""
 
@@ -63,6 +96,8 @@ class Corners(NamedTuple):
 @dataclass(frozen=True)
 class Cell:
     """A cell, the kinds of rows in it, and between which scales all its better ray minima lie.
+
+    Under constraints that are no cone, all its better solutions do.
 
     is_closed: there are none. bound: a bound of this cell or one around it, by that cell and where its
     corners are in the file. face: a tree of rows, outside of which all with y > 0 are off in the cell. Rows
@@ -104,23 +139,38 @@ class Bound(NamedTuple):
 
 
 class CellRules:
-    """What follows in a cell from the few numbers of a step."""
+    """What follows in a cell from the few numbers of a step.
 
-    def __init__(self, rows: Rows) -> None:
+    unit: losses of the search times this are those of the rows. No bound rests on it.
+    """
+
+    def __init__(self, rows: Rows, walls: Walls, unit: float) -> None:
         self.rows, self.cutoff = rows, rows.cutoff
         self.n, self.q = rows.Z.shape
+        self.limits = HalfSpaces.of(walls, unit)
         if not 1 <= self.q <= MAX_COLUMNS:
             raise ProofError(f"cells have 1 to {MAX_COLUMNS} coordinates")
-        positive = rows.y > 0.0
-        # |u_+|^2 + g'Bg = |y|^2 - L at a ray minimum, and L is at least the cost of y <= 0.
-        self.explained = up(math.sqrt(up(float(rows.squares[positive].sum()))))
-        needed = float(rows.squares.sum()) * (1.0 - gamma(self.n + 4)) - self.cutoff
-        self.needed = math.sqrt(needed) * (1.0 - SLACK) if needed > 0.0 else 0.0
+        self.explained, self.needed = self._lengths()
         # 2 eps y_+ and eps of each row that is settled almost.
         self.eps = (ALMOST + 2.0) * rows.doubt
         self.almost = 2.0 * rows.w * self.eps * np.maximum(rows.y, 0.0)
         self.corners = np.array([[c >> k & 1 for k in range(self.q - 1)] for c in range(1 << (self.q - 1))])
         self.corners = self.corners.reshape(1 << (self.q - 1), self.q - 1).astype(np.bool_)
+
+    def _lengths(self) -> tuple[float, float]:
+        """The largest |u_+|, and the least one, or the root of the least |u_+|^2 + g'Bg.
+
+        At ray minima |u_+|^2 + g'Bg = |y|^2 - L, and L is at least the cost of y <= 0. For all better
+        solutions |u_+ - y_+| <= |u_+ - y| <= root(L).
+        """
+        squares = self.rows.squares
+        positive = up(math.sqrt(up(float(squares[self.rows.y > 0.0].sum()))))
+        every = float(squares.sum()) * (1.0 - gamma(self.n + 4))
+        if self.limits.are_cone:
+            return positive, math.sqrt(max(every - self.cutoff, 0.0)) * (1.0 - SLACK)
+        root = up(math.sqrt(max(self.cutoff, 0.0)))
+        least = math.sqrt(max(every, 0.0)) * (1.0 - SLACK) - root
+        return up(positive + root), max(least, 0.0) * (1.0 - SLACK)
 
     def roots(self) -> list[Cell]:
         """The pyramids, which cover everything: g lies in that of its largest coordinate."""
@@ -133,12 +183,13 @@ class CellRules:
         return cells
 
     def settle(self, cell: Cell) -> Cell:
-        """Rows whose sign is the same in the whole cell, what they cost, and the least scale of Lemma 1.
+        """Rows whose sign is the same in the whole cell, what they cost, and scales of Lemma 1 and of limits.
 
         A sample with u <= eps s costs at least y^2 - 2 eps y_+ s, so it may count as off. One with
         u >= -eps s costs at least (u - y)^2 - 2 eps y_+ s - eps^2 s^2.
         """
-        rows, kind = self.rows, cell.kind.copy()
+        rows, cell = self.rows, self._within_limits(cell)
+        kind = cell.kind.copy()
         centre = rows.Z @ (0.5 * (cell.low + cell.high))
         radius = np.abs(rows.Z) @ (0.5 * (cell.high - cell.low))
         kind[(kind % 3 == OPEN) & (centre - radius >= 2.0 * rows.doubt)] = ON
@@ -154,9 +205,19 @@ class CellRules:
         most = np.maximum(np.abs(cell.low), np.abs(cell.high))
         longest = float(rows.w @ np.square(np.maximum(centre + radius, 0.0)))
         longest = up(longest + float(most @ (np.abs(rows.B) + rows.B_error) @ most))
-        least = self.needed / up(math.sqrt(longest)) * (1.0 - SLACK)
+        least = max(cell.least, self.needed / up(math.sqrt(longest)) * (1.0 - SLACK))
         is_closed = cell.is_closed or is_closed or least > cell.limit
         return replace(cell, kind=kind, least=least, is_closed=is_closed, slack=slack)
+
+    def _within_limits(self, cell: Cell) -> Cell:
+        """Between which scales constraints z'g <= end hold: s z'd <= end, and z'd is at least some lowest."""
+        Z, doubt, _, ends, _ = self.limits
+        lowest = np.minimum(Z * cell.low, Z * cell.high).sum(axis=1) - 2.0 * doubt
+        is_far, is_near = (ends < 0.0) & (lowest < 0.0), (ends >= 0.0) & (lowest > 0.0)
+        least = float((ends[is_far] / lowest[is_far]).max(initial=0.0)) * (1.0 - SLACK)
+        limit = up(float((ends[is_near] / lowest[is_near]).min(initial=math.inf)))
+        is_closed = cell.is_closed or bool(((ends < 0.0) & (lowest >= 0.0)).any())
+        return self._limited(replace(cell, least=max(cell.least, least), is_closed=is_closed), limit)
 
     def shorten(self, cell: Cell, x: Vector) -> Cell:
         """A largest scale from |(Zd)_+| >= v'Zd, where v >= 0 has length 1 and the direction of (Zx)_+."""
@@ -174,7 +235,7 @@ class CellRules:
 
     def _limited(self, cell: Cell, limit: float) -> Cell:
         limit = min(limit, cell.limit)
-        return replace(cell, limit=limit, is_closed=cell.is_closed or limit <= cell.least)
+        return replace(cell, limit=limit, is_closed=cell.is_closed or limit < cell.least)
 
     def relax(
         self,
@@ -230,6 +291,9 @@ class CellRules:
             g[cell.axis] += cell.sign * rate
             g_error += 4.0 * UNIT * (abs(rate) + float(np.abs(g).max()))
             terms.append(np.array([-rate * end]))
+        pull, pull_error, at_ends = self._multiplied(p, is_far)
+        g, g_error = g + pull, g_error + pull_error
+        terms.append(at_ends)
         values = np.concatenate(terms)
         value = float(values.sum()) - up(gamma(len(values) + 12) * float(np.abs(values).sum()))
         ridge = up(float(np.abs(p) @ (rows.B_error + gamma(self.q + 4) * np.abs(rows.B)) @ np.abs(p)))
@@ -246,6 +310,16 @@ class CellRules:
             K_error = K_error.copy()
             K_error[cell.axis, cell.axis] += up(E)
         return Bound(value, price, p, inside, K_error)
+
+    def _multiplied(self, p: Vector, is_far: bool) -> tuple[Vector, float, Vector]:
+        """Constraints with multipliers m, 0 >= sum m (z'g - end): slope, its error, and all -m end.
+
+        Of g = t g0 with t >= 1, z'g0 <= max(end, 0).
+        """
+        Z, doubt, size, ends, weights = self.limits
+        ends = np.maximum(ends, 0.0) if is_far else ends
+        m = 2.0 * weights * np.maximum(Z @ p - ends, 0.0)
+        return Z.T @ m, up(float(m @ (doubt + gamma(len(m) + self.q + 4) * size))), -m * ends
 
     def _hinges(
         self, cell: Cell, Z: Matrix, w: Vector, y: Vector, H: Matrix, weights: Vector, scale: float
@@ -312,7 +386,10 @@ class CellRules:
         found = self.relax(cell, corners, scale)
         if not lower_sum(found.value, found.price * scale) >= self.cutoff:
             raise ProofError("a cell is not closed for all larger scales")
-        return self._limited(cell, scale)
+        cell = self._limited(cell, scale)
+        cell = replace(cell, is_closed=cell.is_closed or scale <= cell.least)
+        # What samples cost that are off almost depends on the scale.
+        return self.settle(cell) if cell.slack > 0.0 else cell
 
     def _inverse(self, bound: Bound) -> tuple[Matrix, float] | None:
         Z = self.rows.Z[bound.inside]

@@ -129,11 +129,11 @@ class Distinct:
     def walls(self, T: Matrix, N: Matrix, allowed: Allowed) -> Walls:
         """The constraints in coordinates g, each scaled by a power of two to the size of all rows together.
 
-        One that depends on h is left out: what is proved without it holds with it.
+        One that depends on h, in rationals, is left out: what is proved without it holds with it.
         """
         C, ends = _scaled(allowed.rows, -self.shift), np.array([allowed.low, allowed.high])
         T, N = _scaled(T, self.shift[:, None]), _scaled(N, self.shift[:, None])
-        kept = ~((C != 0.0) @ (N != 0.0)).any(axis=1)
+        kept = np.array([_is_zero_on(row[None], N) for row in C], dtype=np.bool_)
         scale = -np.array([_exponent(row) for row in C[kept]], dtype=np.int64)
         C, ends = _scaled(C[kept], scale[:, None]), _scaled(ends[:, kept], scale)
         if not (_within(np.abs(C) @ np.abs(T)) and _within(np.where(np.isfinite(ends), ends, 0.0))):
@@ -191,13 +191,19 @@ def _check_inverse(T: Matrix) -> None:
 
 
 def _check_null(A: Matrix, N: Matrix) -> None:
-    """A N = 0, in rationals."""
+    if not _is_zero_on(A, N):
+        raise ProofError("rows of a face do not lie in its subspace")
+
+
+def _is_zero_on(A: Matrix, N: Matrix) -> bool:
+    """Whether A N = 0, in rationals."""
     for column in N.T:
         used = np.flatnonzero(column)
         weights = [Fraction(x) for x in column[used].tolist()]
         for row in np.unique(A[:, used], axis=0).tolist():
             if sum(x * Fraction(value) for x, value in zip(weights, row, strict=True)) != 0:
-                raise ProofError("rows of a face do not lie in its subspace")
+                return False
+    return True
 
 
 def _exponent(values: Vector) -> int:

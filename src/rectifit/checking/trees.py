@@ -36,6 +36,7 @@ class CellTree:
 
     def __init__(self, reader: Reader, data: Distinct, claim: Claim) -> None:
         self.reader, self._data, d = reader, data, claim.n_columns
+        self._allowed = claim.allowed
         (self.q,) = reader.take("B")
         n = len(data.y)
         bits = reader.array((n + 7) // 8, "u1")
@@ -93,7 +94,8 @@ class CellTree:
 
     def walk(self, trees: list[CellTree]) -> set[int]:
         """Check every cell, depth first. Returns the numbers of the trees that this one rests on."""
-        rules = CellRules(self._data.inside(self.members, self._T, self._N, self._reserve))
+        rows = self._data.inside(self.members, self._T, self._N, self._reserve)
+        rules = CellRules(rows, self._data.walls(self._T, self._N, self._allowed), self._unit)
         stack = list(zip(range(2 * self.q), map(rules.settle, rules.roots()), self._splits, strict=True))
         needed: set[int] = set()
         while stack:
