@@ -2,6 +2,7 @@
 
 import hashlib
 import struct
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -29,7 +30,7 @@ def rules_for(Z, y, cutoff, walls=None):
     size, none = np.abs(Z).sum(axis=1), np.zeros((q, q))
     error = np.full((q, q), 1e-13 * np.square(Z).sum())
     rows = Rows(Z, 1e-15 * size, size, np.ones(n), y, none, none, error, cutoff, 0.0, 0)
-    return CellRules(rows, walls, 1.0)
+    return CellRules(rows, walls, 1.0, 1e4 * float(np.sqrt(rows.squares.sum())))
 
 
 def cell_of(rules, kind, low=-1.0, high=1.0, **more):
@@ -451,3 +452,43 @@ def test_cells_that_are_not_described_are_open(proof, tmp_path):
     assert number == 0
     assert "neither closed nor split" in rejected(tmp_path / "p", content[:begin] + content[end:], X, y)
     assert content.startswith(MAGIC)
+
+
+def almost_off(share, q=2):
+    """Rows with a u of up to `share` of the scale that count as off, and others that hold g_0."""
+    draw = np.random.default_rng(0)
+    Z = np.column_stack([share * (1.0 + draw.random(10)), 0.5 + draw.random(10)])
+    Z = np.vstack([Z, [[-1.0, 0.0]] * 10]) if share < 1e-15 else Z
+    y = np.append(3.0 + draw.random(10), -np.ones(len(Z) - 10))
+    size, none = np.abs(Z).sum(axis=1), np.zeros((q, q))
+    long = np.sqrt(np.square(Z).sum(axis=0))
+    rows = Rows(
+        Z, 3e-15 * size, size, np.ones(len(y)), y, none, none, 1e-13 * np.outer(long, long), 1.0, 0.0, 0
+    )
+    rows = replace(rows, cutoff=0.9 * float(rows.squares.sum()))
+    walls = walls_of(np.zeros((0, q)), [], [])
+    rules = CellRules(rows, walls, 1.0, 1e4 * float(np.sqrt(rows.squares.sum())))
+    return rules, Cell(0, 1.0, np.array([1.0, -1.0]), np.array([1.0, 0.0]), np.zeros(len(y), np.int8))
+
+
+def test_rows_that_are_off_only_almost_pay_for_the_largest_scale():
+    """At a scale of 3e15 those of the first kind fit all outcomes."""
+    rules, cell = almost_off(1e-15)
+    y = rules.rows.y
+    cell = rules.settle(cell)
+    assert (cell.kind == OFF).all()
+    assert cell.slack > 0.0
+    assert np.square(np.maximum(rules.rows.Z @ [3e15, 0.0], 0.0) - y).sum() < 0.5 * float(y @ y)
+    assert not cell.is_closed
+    with pytest.raises(ProofError, match="all larger scales"):
+        rules.close_far(cell, 1.0, Corners(np.array([0]), np.array([1.0])))
+    assert rules.loss_of_almost(cell) > float(y @ y)
+
+
+def test_where_rows_are_off_only_almost_the_statement_has_a_limit():
+    rules, cell = almost_off(1e-16)
+    cell = rules.settle(cell)
+    assert cell.is_closed
+    assert rules.is_limited
+    # No longer coefficients are left out than it says.
+    assert rules._farthest >= 1e4 * float(np.sqrt(rules.rows.squares.sum())) / np.sqrt(10.0) * (1.0 - HAIR)

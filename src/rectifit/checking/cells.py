@@ -141,16 +141,19 @@ class Bound(NamedTuple):
 class CellRules:
     """What follows in a cell from the few numbers of a step.
 
-    unit: losses of the search times this are those of the rows. No bound rests on it.
+    unit: losses of the search times this are those of the rows. No bound rests on it. longest: where rows are
+    off only almost and no scale is too large, statements are about g with a root of g'(B + sum w zz')g up to
+    this; is_limited says whether there were any.
     """
 
-    def __init__(self, rows: Rows, walls: Walls, unit: float) -> None:
+    def __init__(self, rows: Rows, walls: Walls, unit: float, longest: float) -> None:
         self.rows, self.cutoff = rows, rows.cutoff
         self.n, self.q = rows.Z.shape
         self.limits = HalfSpaces.of(walls, unit)
         if not 1 <= self.q <= MAX_COLUMNS:
             raise ProofError(f"cells have 1 to {MAX_COLUMNS} coordinates")
         self.explained, self.needed = self._lengths()
+        self.is_limited, self._farthest = False, self._largest_scale(longest)
         # 2 eps y_+ and eps of each row that is settled almost.
         self.eps = (ALMOST + 2.0) * rows.doubt
         self.almost = 2.0 * rows.w * self.eps * np.maximum(rows.y, 0.0)
@@ -171,6 +174,23 @@ class CellRules:
         root = up(math.sqrt(max(self.cutoff, 0.0)))
         least = math.sqrt(max(every, 0.0)) * (1.0 - SLACK) - root
         return up(positive + root), max(least, 0.0) * (1.0 - SLACK)
+
+    def _largest_scale(self, longest: float) -> float:
+        """The largest |g_k| of all g that are no longer."""
+        rows = self.rows
+        K = rows.B + rows.Z.T @ (rows.w[:, None] * rows.Z)
+        inverse = inverse_factor(0.5 * (K + K.T), rows.K_error) if np.isfinite(K).all() else None
+        if inverse is None:
+            return math.inf
+        W, factor = inverse
+        return float(up(longest * math.sqrt(up(factor * float(up(np.square(W).sum(axis=0)).max())))))
+
+    def loss_of_almost(self, cell: Cell) -> float:
+        """What rows may cost less than y^2 in a cell because they are off only almost."""
+        if cell.slack == 0.0:
+            return 0.0
+        self.is_limited |= cell.limit > self._farthest
+        return float(up(cell.slack * min(cell.limit, self._farthest)))
 
     def roots(self) -> list[Cell]:
         """The pyramids, which cover everything: g lies in that of its largest coordinate."""
@@ -199,8 +219,9 @@ class CellRules:
         kind[off] = OFF
         slack = cell.slack + (up(float(self.almost[almost].sum())) if almost.any() else 0.0)
         fixed = rows.squares[(kind == OFF) | ((kind % 3 == OPEN) & (rows.y <= 0.0))]
-        loss = slack * cell.limit if slack > 0.0 else 0.0
-        is_closed = lower_sum(float(fixed.sum()) * (1.0 - gamma(len(fixed) + 4)), -loss) >= self.cutoff
+        cost = float(fixed.sum()) * (1.0 - gamma(len(fixed) + 4))
+        if is_closed := cost >= self.cutoff:
+            is_closed = lower_sum(cost, -self.loss_of_almost(replace(cell, slack=slack))) >= self.cutoff
         radius = radius + 2.0 * rows.doubt
         most = np.maximum(np.abs(cell.low), np.abs(cell.high))
         longest = float(rows.w @ np.square(np.maximum(centre + radius, 0.0)))
@@ -384,7 +405,8 @@ class CellRules:
         if not 0.0 < scale < math.inf:
             raise ProofError("a scale is not a positive number")
         found = self.relax(cell, corners, scale)
-        if not lower_sum(found.value, found.price * scale) >= self.cutoff:
+        # Rows that are off only almost cost the less, the larger the scale is.
+        if not lower_sum(found.value, found.price * scale, -self.loss_of_almost(cell)) >= self.cutoff:
             raise ProofError("a cell is not closed for all larger scales")
         cell = self._limited(cell, scale)
         cell = replace(cell, is_closed=cell.is_closed or scale <= cell.least)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +35,9 @@ class CheckedProof:
     n_samples, n_features, fit_intercept, alpha, floor, is_weighted, digest : the problem that it is about
     constraints : what coefficients have to satisfy: of each, pairs of a coefficient and its factor, and two
         ends, None where there is none
+    longest : None if the bound is proved for all coefficients, otherwise it is for those with a root of
+        sum w u^2 + alpha |beta|^2 up to this, u = X beta + intercept; far beyond y, and needed only where
+        samples are off by less than rounding in directions that go on without end
     """
 
     lower_bound: float
@@ -49,6 +53,7 @@ class CheckedProof:
     is_weighted: bool
     digest: str
     constraints: tuple[Any, ...]
+    longest: float | None
 
     @property
     def gap(self) -> float:
@@ -67,6 +72,8 @@ class CheckedProof:
         n, which = len(self.constraints), ""
         if n > 0:
             which = f" that satisfy the {f'{n} constraints' if n > 1 else 'constraint'} of the file"
+        if self.longest is not None:
+            which += f" with predictions before clipping of length up to {self.longest:.3g}"
         return (
             f"Proved: with {', '.join(parts)}, no coefficients{which} have an objective below "
             f"{self.lower_bound:.10g} on these {self.n_samples:,} samples of {self.n_features:,} features "
@@ -116,7 +123,7 @@ def check_proof(file: str | Path, X: Any, y: Any, *, sample_weight: Any = None) 
         if not claim.lower_bound <= objective:
             raise ProofError("the file states a lower bound above the objective of its own coefficients")
         about = (claim.fit_intercept, claim.alpha, X, y, weight, claim.floor, claim.lower_bound)
-        n_nodes = check_trees(claim, distinct_rows(*about), reader)
+        n_nodes, longest = check_trees(claim, distinct_rows(*about), reader)
     return CheckedProof(
         claim.lower_bound,
         objective,
@@ -131,6 +138,7 @@ def check_proof(file: str | Path, X: Any, y: Any, *, sample_weight: Any = None) 
         claim.weighted,
         claim.digest,
         claim.constraints,
+        None if math.isinf(longest) else longest,
     )
 
 

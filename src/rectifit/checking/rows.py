@@ -17,6 +17,7 @@ inverse, so that no coefficients are left out.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
@@ -33,6 +34,9 @@ __all__ = ["MAX_SAMPLES", "Distinct", "Rows", "Walls", "distinct_rows", "objecti
 # Entries beyond this cannot be scaled to sizes near 1 without underflow.
 LARGEST, SMALLEST = 1e100, 1e-100
 MAX_SAMPLES = MAX_TERMS // 2
+# Where rows are parallel to edges of cells but for rounding, proofs are about coefficients whose u is at most
+# so many times as long as y.
+FARTHEST = 1e4
 
 
 class Walls(NamedTuple):
@@ -125,6 +129,11 @@ class Distinct:
         fixed = (self.w * self.y * self.y)[self.y <= 0.0]
         target = _above(self.target, self.exponent, self.constant)
         return self.target <= 0.0 or float(fixed.sum()) * (1.0 - gamma(len(fixed) + 4)) >= target
+
+    @property
+    def longest(self) -> float:
+        """The length |u| of the longest coefficients that a proof may be limited to: far more than |y|."""
+        return FARTHEST * math.sqrt(float((self.w * self.y * self.y).sum()))
 
     def walls(self, T: Matrix, N: Matrix, allowed: Allowed) -> Walls:
         """The constraints in coordinates g, each scaled by a power of two to the size of all rows together.

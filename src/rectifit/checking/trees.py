@@ -13,6 +13,7 @@ cell around it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from rectifit._typing import Mask
 from rectifit.checking.cells import BOUND, DRAW, FACE, FAR, LENGTH, OFF, Cell, CellRules, Corners
 from rectifit.checking.reading import Claim, ProofError, Reader
-from rectifit.checking.rounding import up
+from rectifit.checking.rounding import SLACK
 from rectifit.checking.rows import Distinct
 from rectifit.checking.sign_tree import NODE, SIGNS, SignTree
 
@@ -54,6 +55,7 @@ class CellTree:
         self._reserve = 0.0 if self.members.all() else claim.reserve
         self._spare = float(np.ldexp(claim.reserve, -data.exponent))
         self.n_cells: int = 2 * self.q
+        self.is_limited = False
         # Of every cell that is split, the number of its first part, and where both are described.
         self._parts: dict[int, tuple[int, int]] = {}
 
@@ -95,7 +97,8 @@ class CellTree:
     def walk(self, trees: list[CellTree]) -> set[int]:
         """Check every cell, depth first. Returns the numbers of the trees that this one rests on."""
         rows = self._data.inside(self.members, self._T, self._N, self._reserve)
-        rules = CellRules(rows, self._data.walls(self._T, self._N, self._allowed), self._unit)
+        walls = self._data.walls(self._T, self._N, self._allowed)
+        rules = CellRules(rows, walls, self._unit, self._data.longest)
         stack = list(zip(range(2 * self.q), map(rules.settle, rules.roots()), self._splits, strict=True))
         needed: set[int] = set()
         while stack:
@@ -115,6 +118,7 @@ class CellTree:
                 stack.append(
                     (first + part, *self._check_part(rules, cell.part(split, part == 1), is_split, trees))
                 )
+        self.is_limited = rules.is_limited
         return needed
 
     def _check_part(
@@ -138,7 +142,7 @@ class CellTree:
                 cell = replace(cell, bound=(replace(cell, bound=None), reader.at))
                 self._skip_corners()
             elif code == FACE:
-                cell = replace(cell, face=self._face(cell, reader.take("I")[0], trees))
+                cell = replace(cell, face=self._face(rules, cell, reader.take("I")[0], trees))
             else:
                 cell = self._draw_in(rules, cell)
         (split,) = reader.take("B")
@@ -159,7 +163,7 @@ class CellTree:
         above = rules.rows.above(cutoff)
         return rules.settle(rules.draw_in(cell, corners, rate * self._unit, ends, above, settled))
 
-    def _face(self, cell: Cell, number: int, trees: list[CellTree]) -> int:
+    def _face(self, rules: CellRules, cell: Cell, number: int, trees: list[CellTree]) -> int:
         """The tree of a face, if all rows with y > 0 that it is not about are off in a cell."""
         if number >= len(trees):
             raise ProofError("a cell rests on a tree that does not exist")
@@ -168,15 +172,18 @@ class CellTree:
         outside = self.members & ~members
         off = np.ones(len(members), dtype=np.bool_)
         off[self.members] = cell.kind == OFF
-        if cell.slack > 0.0 and not up(cell.slack * cell.limit) <= self._spare:
+        if not rules.loss_of_almost(cell) <= self._spare:
             raise ProofError("a cell rests on a face whose reserve is too small")
         if not (is_smaller and (off | (self._data.y <= 0.0))[outside].all()):
             raise ProofError("a cell rests on a face of which samples are not known to be off")
         return int(number)
 
 
-def check_trees(claim: Claim, data: Distinct, reader: Reader) -> int:
-    """Check all trees of a file that count; returns how many cells there are."""
+def check_trees(claim: Claim, data: Distinct, reader: Reader) -> tuple[int, float]:
+    """Check all trees of a file that count.
+
+    Returns how many cells there are, and for coefficients up to which length the proof holds.
+    """
     trees: list[CellTree] = []
     signs: SignTree | None = None
     while (tag := reader.take("B")[0]) != END:
@@ -194,10 +201,10 @@ def check_trees(claim: Claim, data: Distinct, reader: Reader) -> int:
         raise ProofError("something follows the end of the proof")
     n_nodes = sum(tree.n_cells for tree in trees) + (0 if signs is None else signs.n_nodes)
     if data.is_settled:
-        return n_nodes
+        return n_nodes, math.inf
     if signs is not None:
         signs.walk()
-        return n_nodes
+        return n_nodes, math.inf
     if not trees:
         raise ProofError("the file has no proof")
     if not trees[0].members.all():
@@ -208,4 +215,8 @@ def check_trees(claim: Claim, data: Distinct, reader: Reader) -> int:
         checked.add(number)
         # Trees rest on those of fewer rows alone, so none rests on itself.
         todo += [other for other in trees[number].walk(trees) if other not in checked | set(todo)]
-    return n_nodes
+    is_limited = any(trees[number].is_limited for number in checked)
+    if not is_limited:
+        return n_nodes, math.inf
+    half, odd = divmod(data.exponent, 2)
+    return n_nodes, float(np.ldexp(data.longest * math.sqrt(1.0 + odd) * (1.0 - SLACK), half))
