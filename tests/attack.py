@@ -126,6 +126,9 @@ def unpleasant(seed: int) -> tuple[str, Problem]:
         # Scales whose squares are still representable.
         room = 0 if design is scaled else 75
         X, y = X * 10.0 ** rng.integers(-room, room + 1), y * 10.0 ** rng.integers(-150, 151)
+        # With weights, squares of the largest and smallest would have no digits.
+        top = float(np.abs(y).max())
+        y = y * (np.clip(top, 1e-145, 1e145) / top) if top > 0.0 else y
     weight = None
     if rng.random() < 0.4:
         weight = 10.0 ** rng.uniform(-6.0, 6.0, size=n) if rng.random() < 0.5 else rng.integers(0, 3, size=n)

@@ -1,14 +1,16 @@
 import os
 import signal
 import threading
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from brute import least_in_space, least_objective, random_problem
+from brute import all_active_sets, least_in_space, least_objective, random_problem
+from exact import exact_objective
 from peers import prove_by_scip
 
-from rectifit import Problem, certify, routing, solve
+from rectifit import Problem, SurrogateSolver, certify, routing, solve
 from rectifit.certificate import branching, cells, driver, search, transfer
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.ascent_kernel import ascend, decide
@@ -91,7 +93,8 @@ def test_against_the_arrangement_in_the_plane(seed, monkeypatch):
     problem = plane_problem(seed)
     A = np.column_stack([problem.X, np.ones(40)]) if problem.fit_intercept else problem.X
     ridge = problem.alpha * np.diag([1.0] * problem.n_features + [0.0] * int(problem.fit_intercept))
-    least, b = least_in_plane(A, problem.y, ridge)
+    least, b, lowest = least_in_plane(A, problem.y, ridge)
+    assert lowest == pytest.approx(least, rel=1e-10)
     p = problem.n_features
     assert problem.objective(b[:p], float(b[p:].sum())) == pytest.approx(least, rel=1e-12)
     certificate = certify_problem(problem)
@@ -107,13 +110,52 @@ def test_against_the_arrangement_in_the_plane(seed, monkeypatch):
 def test_the_arrangement_is_the_least_of_a_fine_grid(seed):
     problem = plane_problem(seed, n=8)
     A = np.column_stack([problem.X, np.ones(8)]) if problem.fit_intercept else problem.X
-    least, _ = least_in_plane(A, problem.y, np.zeros((2, 2)))
+    least, _, _ = least_in_plane(A, problem.y, np.zeros((2, 2)))
     turn = np.linspace(0.0, 2.0 * np.pi, 20001)
     fitted = np.maximum(np.column_stack([np.cos(turn), np.sin(turn)]) @ A.T, 0.0)
     scale = np.maximum(fitted @ problem.y, 0.0) / np.maximum(np.square(fitted).sum(axis=1), 1e-300)
     grid = np.square(scale[:, None] * fitted - problem.y).sum(axis=1).min()
     assert least <= grid + 1e-12
     assert least == pytest.approx(grid, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", [0, 4, 15, 44, 59])
+def test_rows_that_are_nearly_parallel_have_a_bound_in_the_plane(seed):
+    """Samples that hardly determine the coefficients are fitted by large ones."""
+    draw = np.random.default_rng(seed)
+    size = 10.0 ** -draw.integers(3, 13)
+    n = int(draw.integers(4, 9))
+    X, k = draw.normal(size=(n, 2)), int(draw.integers(2, n))
+    X[:k] = X[0] * (0.5 * draw.normal(size=(k, 1)) + 1.0) + size * draw.normal(size=(k, 2))
+    draw.normal(size=2)
+    y = np.maximum(X @ [-X[0, 1], X[0, 0]] * (draw.normal() / size), 0.0)
+    y = np.where(y > 1e3 * np.median(np.abs(y)), 0.0, y) + 0.01 * draw.normal(size=n)
+    y[k:] = -np.abs(draw.normal(size=n - k))
+    problem = Problem.from_data(X, y, fit_intercept=False)
+    found = SurrogateSolver(problem).solve_each(all_active_sets(problem))
+    best = sorted(found, key=lambda s: problem.objective(s.beta))[:3]
+    least = min(exact_objective(problem, s.beta, 0.0) for s in best)
+    reduced = reduce_rows(problem)
+    plane = least_in_plane(reduced.Z, reduced.y, reduced.ridge)
+    assert plane.lowest <= plane.value
+    assert Fraction(reduced.objective(plane.lowest)) <= least
+    assert certify_problem(problem, time_limit=0.5).lower_bound <= least
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_rows_with_weights_have_all_digits_where_columns_nearly_cancel(fit_intercept):
+    draw = np.random.default_rng(0)
+    X = draw.normal(size=(20, 3))
+    X[:, 2] = X[:, 0] + X[:, 1] + 1e-6 * draw.normal(size=20)
+    w = 10.0 ** draw.uniform(-6.0, 6.0, size=20)
+    reduced = reduce_rows(
+        Problem.from_data(X, draw.normal(size=20), sample_weight=w, fit_intercept=fit_intercept)
+    )
+    exact = np.frompyfunc(Fraction, 1, 1)
+    A = np.column_stack([reduced.rows, np.ones((20, int(fit_intercept)))])
+    products = exact(A) @ exact(reduced.to_coefficients)
+    rows = (exact(reduced.roots)[:, None] * products).astype(float)
+    np.testing.assert_allclose(reduced.Z, rows, rtol=0.0, atol=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(12))

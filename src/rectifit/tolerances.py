@@ -63,6 +63,9 @@ CONSTANT_COLUMN_TOL = 1e-9
 # Share of a coefficient in directions that the rows do not determine, above which it has no standard error.
 # Eigenvectors of eigenvalues below GRAM_RANK_TOL are known to about its root, 1e-6.
 UNSEEN_TOL = 1e-5
+# Share of its sum of squares. What is left of one column beside another, of rows of which each entry has all
+# its digits, is rounding if it is less: a thousand entries that err by two eps each. The rows are parallel.
+PARALLEL_TOL = 1e-28
 # Share of its variance. What is left of a column beside others is rounding if it is less: the column follows
 # from them. A combination leaves out columns that contribute less than DEPENDENT_TOL of its size.
 RESIDUAL_VARIANCE_TOL = 1e-10

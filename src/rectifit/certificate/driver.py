@@ -189,11 +189,9 @@ class Driver:
         """Two coefficients and not too many samples need no search, unless the best point is missed."""
         if self.problem.constraints is not None or not routing.is_planar(*self.reduced.Z.shape):
             return
-        value, b = least_in_plane(self.reduced.Z, self.reduced.y, self.reduced.ridge)
-        self.incumbent.offer(b)
-        # The minimum itself, but for the rounding of a few sums over the samples.
-        lowest = value - SUM_TOL * (value + float(self.reduced.y @ self.reduced.y))
-        self.lower_bound = max(self.lower_bound, self.reduced.objective(lowest))
+        found = least_in_plane(self.reduced.Z, self.reduced.y, self.reduced.ridge)
+        self.incumbent.offer(found.b)
+        self.lower_bound = max(self.lower_bound, self.reduced.objective(found.lowest))
 
     def _region(self) -> Region:
         """What is known of all solutions that matter: constraints, and the largest |u| within the box."""

@@ -135,7 +135,11 @@ class WorkingRows:
     def rows(self, select: Selection, coordinates: Coordinates | None = None) -> Matrix:
         """The selected rows z_i, one per line, in a new array."""
         coordinates = coordinates or self.coordinates
-        return np.asarray(coordinates.rows(self.weighted_columns(select)))
+        if self.root_weight is None or coordinates.diagonal is not None:
+            return np.asarray(coordinates.rows(self.weighted_columns(select)))
+        # T would magnify the rounding of a product with a root: before it is a power of two, which is exact.
+        share, exponent = np.frexp(self.root_weight[select, None])
+        return np.asarray(coordinates.rows(np.ldexp(self.columns(select), exponent - 1)) * (2.0 * share))
 
     def are_determined_by(self, u: Vector) -> bool:
         """Whether the rows with weight and u > 0 determine the coefficients, far from singular."""
