@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from attack import attack
+from attack import attack, unpleasant
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -67,6 +67,21 @@ def test_whatever_is_stated_is_true(chunk, tmp_path):
 def test_matrices_that_rounding_spoils(seed, tmp_path):
     """Rows and ridge together, the curvature at a point of a proof, nearly constant columns, weights."""
     assert attack(seed, tmp_path)["certificates"] == 1
+
+
+@pytest.mark.parametrize("seed", [1795126075, 1795125179, 1795125218])
+@pytest.mark.parametrize("has_file", [False, True])
+def test_searches_for_what_rounding_hides_end(seed, has_file, tmp_path):
+    """Nearly perfect fits, with a gap that is smaller than the rounding of their objectives."""
+    _, problem = unpleasant(seed)
+    given = {"sample_weight": problem.sample_weight, "fit_intercept": problem.fit_intercept}
+    fit = solve(problem.X, problem.y, alpha=problem.alpha, **given)
+    proof = tmp_path / "p.rproof" if has_file else None
+    certificate = certify(problem.X, problem.y, fit, time_limit=None, target_gap=1e-9, proof=proof)
+    assert certificate.status == "optimal"
+    assert certificate.n_nodes < 1000
+    assert certificate.given_objective is None
+    certificate.solution.verify()
 
 
 def test_whatever_is_stated_is_true_for_minutes(request, tmp_path):

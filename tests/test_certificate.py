@@ -11,7 +11,7 @@ from exact import exact_objective
 from peers import prove_by_scip
 
 from rectifit import Problem, SurrogateSolver, certify, routing, solve
-from rectifit.certificate import branching, cells, driver, search, transfer
+from rectifit.certificate import best_first, branching, cells, driver, search, transfer
 from rectifit.certificate.arrangement import least_in_plane
 from rectifit.certificate.ascent_kernel import ascend, decide
 from rectifit.certificate.best_first import first_kinds
@@ -760,3 +760,32 @@ def test_what_is_proved_does_not_depend_on_when_it_is_shown(monkeypatch):
         monkeypatch.setattr(driver, "REPORT_SECONDS", seconds)
         bounds.append(certify(X, y, fit, fit_intercept=False).lower_bound)
     assert bounds[0] == bounds[1]
+
+
+def test_a_search_that_rounding_leaves_open_says_so_and_not_that_the_time_was_up(monkeypatch):
+    """As where columns nearly cancel: a leaf whose bound is too low."""
+    X, y, *_ = make_relu(60, 5, noise=3.0, random_state=0)
+    done = best_first.BestFirst._done
+
+    def leave(search):
+        done(search)
+        search._leaves = 0.9 * search.cutoff
+
+    monkeypatch.setattr(best_first.BestFirst, "_done", leave)
+    certificate = certify(X, y, fit_intercept=False, time_limit=None)
+    assert certificate.status == "time_limit"
+    assert certificate.ended_by_rounding
+    assert 1e-3 < certificate.gap <= 0.1
+    assert str(certificate).endswith(" % better; rounding keeps the rest open, and more time would not help")
+    assert certificate.facts()["status"] == "ended by rounding"
+    assert certificate.solution.stopped is Stop.ROUNDING
+    certificate.solution.verify()
+
+
+def test_a_search_whose_time_is_up_was_not_ended_by_rounding():
+    X, y, *_ = make_relu(200, 8, noise=2.0, random_state=0)
+    certificate = certify(X, y, time_limit=0.05, target_gap=0.0)
+    assert certificate.status == "time_limit"
+    assert not certificate.ended_by_rounding
+    assert certificate.solution.stopped is Stop.TIME_LIMIT
+    assert "rounding" not in str(certificate)

@@ -130,7 +130,8 @@ def prove(
     if at is not None:
         asked_about = problem.shifted(known_floor).objective(at[0], at[1] - known_floor)
         # Better by no more than rounding is the same fit.
-        if not asked_about > found.objective * (1.0 + AGREEMENT_TOL):
+        rounding = found.certificate.rounding
+        if not asked_about > found.objective * (1.0 + AGREEMENT_TOL) + rounding:
             asked_about = None
     proof_file = None if file is None else file.path
     return Proved(found, replace(found.certificate, given_objective=asked_about, proof_file=proof_file))

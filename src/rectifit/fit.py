@@ -51,6 +51,7 @@ class Stop(StrEnum):
     SETTLED = "no better solution is expected from more starts"
     PATIENCE = "no better solution was found for a while"
     TARGET = "the target gap was reached"
+    ROUNDING = "nothing was left to search, and rounding keeps the rest of the gap open"
     TIME_LIMIT = "the time limit was reached"
     INTERRUPTED = "it was interrupted"
 
@@ -93,8 +94,9 @@ class Certificate:
     ----------
     objective, lower_bound : no coefficients have an objective below lower_bound
     gap : (objective - lower_bound) / objective
-    status : "optimal" (closed to the target gap, or to rounding), "time_limit", "interrupted", or
-        "bound_only" (no proof was asked for; the bound is that of the fit)
+    status : "optimal" (closed to the target gap, or to rounding), "time_limit" (the search ended before
+        that: because the time was up or, if ended_by_rounding, because nothing was left to search),
+        "interrupted", or "bound_only" (no proof was asked for; the bound is that of the fit)
     box : None if the bound holds for all coefficients; otherwise their largest size on the standardised scale
     n_nodes : nodes of the search
     seconds : spent on the proof
@@ -104,6 +106,8 @@ class Certificate:
     null_objective : sum w y^2, against which rounding is measured
     rounding : by how much the rounding of the data at hand may move objective and bound; large where columns
         nearly cancel
+    ended_by_rounding : whether the search went to its end and left a gap that is due to rounding, so that
+        more time would not close it
     floor : None, unless the floor was estimated: the bound is then for this floor alone, not for others
     is_constrained : whether it is about coefficients that satisfy constraints, and not about others
     given_objective : of `certify`, that of the fit in question, where a better one was found
@@ -124,6 +128,7 @@ class Certificate:
     target_gap: float | None = None
     null_objective: float = field(default=0.0, repr=False)
     rounding: float = field(default=0.0, repr=False)
+    ended_by_rounding: bool = False
     floor: float | None = None
     is_constrained: bool = False
     given_objective: float | None = None
@@ -163,6 +168,11 @@ class Certificate:
 
     def __str__(self) -> str:
         """One sentence for people."""
+        is_open = self.ended_by_rounding and self.status != "optimal"
+        return self._statement() + "; rounding keeps the rest open, and more time would not help" * is_open
+
+    def _statement(self) -> str:
+        """What is proved, about which fit."""
         where = "" if self.box is None else f", among coefficients of standardised size up to {self.box:g}"
         kinds = [] if self.floor is None else [f"with the floor {self.floor:.6g}"]
         kinds += ["that satisfy the constraints"] * self.is_constrained
@@ -191,7 +201,7 @@ class Certificate:
             "objective": write_objective(self.objective),
             "lower bound": write_objective(self.lower_bound),
             "gap": write_share(self.gap),
-            "status": self.status.replace("_", " "),
+            "status": "ended by rounding" if self.ended_by_rounding else self.status.replace("_", " "),
             "samples": f"{decided:,} of {decided + self.n_undecided:,} are proved active "
             f"({self.n_active:,}) or inactive ({self.n_inactive:,}) in every better fit",
             "search": f"{write_count(self.n_nodes, 'node')}, {write_duration(self.seconds)}",
@@ -222,7 +232,9 @@ class Certificate:
             is_constrained=problem.constraints is not None,
             **{"n_undecided": problem.n_samples} | fields,
         )
-        return replace(certificate, status="optimal") if certificate.is_closed else certificate
+        if not certificate.is_closed:
+            return certificate
+        return replace(certificate, status="optimal", ended_by_rounding=False)
 
     @property
     def is_closed(self) -> bool:

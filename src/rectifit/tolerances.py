@@ -127,6 +127,12 @@ ELLIPSOID_PIVOT_TOL = 1e-7
 # Share of the trace. With larger pivots than this, samples span the whole space whatever the rounding.
 SPAN_PIVOT_TOL = 1e-9
 
+# ---- Searches ----
+
+# Multiple of the rounding of sum w y^2. Bounds of nodes are sums whose terms are larger than their sum, and
+# come no nearer to the least loss than this; a search for more splits nodes that no split can close.
+LEAST_ROOM = 4.0
+
 # ---- Regions that contain every better solution ----
 
 # Share of a radius. Radii come from solves that keep nine digits.

@@ -25,11 +25,11 @@ from rectifit.checking.reading import allowed_by
 from rectifit.checking.rows import distinct_rows
 from rectifit.clock import Clock
 from rectifit.data.problem import Point, RowPoint
-from rectifit.fit import relative_gap
+from rectifit.fit import MAX_ROUNDING_SHARE, relative_gap
 from rectifit.parallel import limit_threads
 from rectifit.surrogate.engine import Engine, Minimum
 from rectifit.surrogate.majorise import majorise
-from rectifit.tolerances import BOX_RTOL, SUM_TOL, ZERO_OBJECTIVE_TOL
+from rectifit.tolerances import BOX_RTOL, LEAST_ROOM, SUM_TOL, ZERO_OBJECTIVE_TOL
 
 __all__ = ["Driver", "Listener"]
 
@@ -104,6 +104,8 @@ class Driver:
         self.reduced = reduce_rows(self.problem)
         # Losses in the search are sums in which terms of the size of sum w y^2 may cancel.
         self._slack = float(allowance(self.problem.n_samples, self.problem.null_objective))
+        # The rounding of the best point, which is looked up often.
+        self._rounded: tuple[Point | None, float] = None, 0.0
         self._proof, self._recorder = proof, None if proof is None else self._make_recorder(proof)
         start = self.problem.evaluate(best.beta, best.intercept)
         self.incumbent = Incumbent(self.problem, self.reduced, start, self._polish)
@@ -131,13 +133,18 @@ class Driver:
         return self.incumbent.best
 
     def run(self) -> bool:
-        """Search; True if the gap was closed, False if the time was up before."""
+        """Search; True if the gap was closed, False if the time was up before, or rounding leaves it open."""
         try:
             # Many small matrices: BLAS threads would only wait for each other.
             with limit_threads():
                 return self._prove()
         finally:
             self._keep_bound()
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the search has come to its end, so that only rounding can have left the gap open."""
+        return self.search.is_exhausted
 
     def result(self, status: str) -> ProofResult:
         """What was proved."""
@@ -154,6 +161,7 @@ class Driver:
             n_inactive,
             self.problem.n_samples - n_active - n_inactive,
             tuple(self._history),
+            ended_by_rounding=status == "time_limit" and self.is_exhausted,
         )
 
     def _make_recorder(self, proof: ProofFile) -> Recorder:
@@ -212,12 +220,23 @@ class Driver:
     def _cutoff(self) -> float:
         """The value down to which a proof must reach."""
         objective = self.best.objective
-        room = max(self._gap, SUM_TOL) * objective
+        room = max(max(self._gap, SUM_TOL) * objective, self._rounding)
         if self._proof is not None:
             room *= 1.0 - 2.0 * self._proof.margin
         room += ZERO_OBJECTIVE_TOL * self.problem.null_objective
-        # What rounding takes from the bound in the end is proved on top, but never more than the objective.
-        return self.reduced.value(objective - max(room - self._slack, self._slack))
+        # What rounding takes from the bound in the end is proved on top, as far as bounds of nodes can tell.
+        return self.reduced.value(objective - max(room - self._slack, LEAST_ROOM * self._slack))
+
+    @property
+    def _rounding(self) -> float:
+        """By how much rounding may move the best objective: a gap that is no larger is closed."""
+        best = self.best
+        if self._rounded[0] is not best:
+            self._rounded = best, self._engine.rounding(best)
+        rounding = self._rounded[1]
+        # As in a certificate, which adds what the search leaves open.
+        total = rounding + (1.0 + LEAST_ROOM) * self._slack
+        return rounding if total <= MAX_ROUNDING_SHARE * self.problem.null_objective else 0.0
 
     def _is_over(self) -> bool:
         return self._clock.is_over()

@@ -25,6 +25,7 @@ class ProofResult:
     seconds : spent on it
     n_active, n_inactive, n_undecided : samples whose state in every better solution is proved, and the rest
     history : rows (seconds, incumbent, bound)
+    ended_by_rounding : whether nothing was left to search although the gap is open
     """
 
     status: str
@@ -35,6 +36,7 @@ class ProofResult:
     n_inactive: int
     n_undecided: int
     history: tuple[tuple[float, float, float], ...]
+    ended_by_rounding: bool = False
 
     def fields(self) -> dict[str, Any]:
         """The entries under the names that they have in a `Certificate`."""

@@ -290,10 +290,14 @@ class Search:
         equal = (self._signs.search.kind != LIMIT).astype(np.float64)
         return np.asarray(equal @ self._samples.Z / np.linalg.norm(equal)), 0.0
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether nothing is left to split: what is open then, rounding keeps open."""
+        return all(part.search.is_done for part in self._parts)
+
     def _is_done(self) -> bool:
         """Whether one part is closed, or no part can go on: what one has to leave open another may close."""
-        searches = [part.search for part in self._parts]
-        return any(search.is_closed for search in searches) or all(search.is_done for search in searches)
+        return self.is_exhausted or any(part.search.is_closed for part in self._parts)
 
     def _has_to_wait(self, part: Part) -> bool:
         search = part.search

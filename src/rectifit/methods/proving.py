@@ -53,7 +53,7 @@ def prove(
     memory_limit: int = MEMORY_LIMIT,
     proof: ProofFile | None = None,
 ) -> Stop:
-    """Prove down to the target gap, or as far as the time allows."""
+    """Prove down to the target gap, or as far as time and rounding allow."""
     prepare_proof()
     driver = _make_driver(search, box, memory_limit, proof=proof)
     status, closed = "interrupted", False
@@ -62,9 +62,11 @@ def prove(
         status = "optimal" if closed else "time_limit"
     finally:
         _take_over(search, driver, status)
-    if not closed:
-        raise Halt(Stop.TIME_LIMIT)
-    return Stop.TARGET
+    if closed:
+        return Stop.TARGET
+    if driver.is_exhausted:
+        return Stop.ROUNDING
+    raise Halt(Stop.TIME_LIMIT)
 
 
 def bound_within(search: Search, looks: int) -> None:

@@ -21,7 +21,7 @@ from rectifit.fit import Certificate, Fit, Stop, SurrogateMinimum, TraceRow
 from rectifit.progress import Progress
 from rectifit.surrogate.engine import Engine, Minimum
 from rectifit.surrogate.results import SurrogateResults
-from rectifit.tolerances import SUM_TOL, ZERO_OBJECTIVE_TOL
+from rectifit.tolerances import LEAST_ROOM, SUM_TOL, ZERO_OBJECTIVE_TOL
 
 __all__ = ["Halt", "Search", "Stage"]
 
@@ -232,7 +232,8 @@ class Search:
             return 0.0
         rounding = self.engine.rounding(self.best)
         if self.proof is not None and self.proof.status == "optimal":
-            rounding += 2.0 * float(allowance(self.problem.n_samples, self.problem.null_objective))
+            left = float(allowance(self.problem.n_samples, self.problem.null_objective))
+            rounding += (1.0 + LEAST_ROOM) * left
         return rounding
 
     def _guarantee(self) -> float | None:
