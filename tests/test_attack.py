@@ -84,6 +84,18 @@ def test_searches_for_what_rounding_hides_end(seed, has_file, tmp_path):
     certificate.solution.verify()
 
 
+@pytest.mark.parametrize("seed", [1795125180, 1795125242, 1795130172, 1795130195])
+def test_proofs_about_few_samples_come_near_to_a_small_gap(seed, tmp_path):
+    """Signs are exact, where cells would be split without end."""
+    _, problem = unpleasant(seed)
+    given = {"sample_weight": problem.sample_weight, "fit_intercept": problem.fit_intercept}
+    fit = solve(problem.X, problem.y, alpha=problem.alpha, **given)
+    proof = tmp_path / "p.rproof"
+    certificate = certify(problem.X, problem.y, fit, time_limit=None, target_gap=1e-6, proof=proof)
+    assert certificate.status == "optimal"
+    assert certificate.n_nodes < 1000
+
+
 def test_whatever_is_stated_is_true_for_minutes(request, tmp_path):
     """Seeds that no other run has seen, unless the first one is given."""
     minutes = request.config.getoption("--attack-minutes")

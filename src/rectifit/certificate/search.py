@@ -47,8 +47,10 @@ PIECE_SHARE = 0.5
 # this, as a share of the work of the other.
 LEAST_SHARE = 0.1
 # Coefficients from which on a proof file is begun with signs and slabs although there may be cells, which
-# take their place after so many nodes.
+# take their place after so many nodes; and samples up to which it is begun so with few coefficients, too: a
+# tree of so many signs is small, and exact where cells come near to a small gap with ever more of them.
 MIN_COLUMNS_FOR_SLABS = 10
+FEW_SAMPLES = 20
 FIRST_NODES = 20
 # Cells that should be done are expected to take at least this share of what they have taken since.
 OVERRUN_SHARE = 0.2
@@ -257,7 +259,8 @@ class Search:
         # coordinates that only constraints know.
         has_cells &= signs.cutoff < float(samples.y @ samples.y)
         has_cells &= bool((samples.Z.any(axis=0) | samples.ridge.any(axis=0)).all())
-        most = FIRST_NODES if q >= MIN_COLUMNS_FOR_SLABS or has_limits else 0
+        begins_with_signs = q >= MIN_COLUMNS_FOR_SLABS or has_limits or samples.y.size <= FEW_SAMPLES
+        most = FIRST_NODES if begins_with_signs else 0
         with workers(self._control.n_threads) as mapped:
             while not signs.is_done and not self._control.is_over():
                 if has_cells and signs.n_nodes >= most:
