@@ -166,7 +166,9 @@ def repair_dual(Z: Matrix, sloped: Mask, slopes: Vector, rho: Vector, gram: Matr
         infeasible = sloped & (slopes < Z @ v)
         if not infeasible.any():
             decrement, remainder = residual_cost(gram, rho, v)
-            return RepairedDual(slopes, rho, float(decrement), float(remainder), float(np.linalg.norm(v)))
+            # v may be so long that its square is no number, as rows may be very short.
+            reach = math.hypot(*v.tolist())
+            return RepairedDual(slopes, rho, float(decrement), float(remainder), reach)
         rows = Z[infeasible]
         gram -= rows.T @ rows
         rho -= slopes[infeasible] @ rows
