@@ -418,7 +418,7 @@ def test_ends_of_walls_count_in_full_where_they_hold_coefficients():
 CONSTRAINED = {
     "signs": {"positive": True},
     "bounds": {"bounds": (-0.5, 1.0)},
-    "one side": {"bounds": {"x0": (0.25, np.inf), "x2": (-np.inf, 0.0)}},
+    "one side": {"bounds": {"x0": (-0.25, np.inf), "x2": (-np.inf, 0.0)}},
     "sums": {
         "constraints": LinearConstraint([[1.0, 1.0, 1.0], [1.0, -1.0, 0.0]], [-np.inf, 0.0], [0.7, np.inf])
     },

@@ -148,8 +148,7 @@ class SignSearch(BestFirst[Signs]):
         super().__init__(samples.y, control, memory_limit)
         self._budget, self._recorder = budget, recorder
         self.given = samples
-        # Whether there are directions in which no row rises, so that nothing holds the coefficients.
-        self.may_grow = recorder is not None and recorder.may_grow
+        self._may_grow = recorder is not None and recorder.may_grow
         self._use(samples)
         # Better ray minima have no smaller mean than this, where there are slabs.
         self.least_mean = -np.inf
@@ -216,6 +215,11 @@ class SignSearch(BestFirst[Signs]):
             or (plain.factor is not None and not self._note_point(root, plain))
             or (plain.factor is not None and self._recorder.bound_coordinates(root.record, self.cutoff))
         )
+
+    @property
+    def is_unheld(self) -> bool:
+        """Whether nothing holds the coefficients, or nothing that could be written."""
+        return self._may_grow or self.needs_slabs or self.has_slabs
 
     @property
     def has_slabs(self) -> bool:

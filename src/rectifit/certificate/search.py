@@ -47,10 +47,11 @@ PIECE_SHARE = 0.5
 # this, as a share of the work of the other.
 LEAST_SHARE = 0.1
 # Coefficients from which on a proof file is begun with signs and slabs although there may be cells, which
-# take their place after so many nodes; and samples up to which it is begun so with few coefficients, too: a
-# tree of so many signs is small, and exact where cells come near to a small gap with ever more of them.
+# take their place after so many nodes. With constraints it is begun so, too, and with few samples: a tree of
+# their signs is small, and exact where cells come near to a small gap with ever more of them.
 MIN_COLUMNS_FOR_SLABS = 10
 FEW_SAMPLES = 20
+FIRST_NODES_OF_FEW = 200
 FIRST_NODES = 20
 # Cells that should be done are expected to take at least this share of what they have taken since.
 OVERRUN_SHARE = 0.2
@@ -254,21 +255,21 @@ class Search:
         # What samples with y <= 0 cost is all that the proof begins with.
         proved, (samples, _, limits) = signs.lower_bound, split_limits(self._samples, signs.region)
         q, has_limits = self._samples.Z.shape[1], limits.ends.size > 0
-        has_cells = q <= MAX_RECORDED_COLUMNS and self._may_grow and signs.may_grow
+        has_cells = q <= MAX_RECORDED_COLUMNS and self._may_grow
         # Cells stay open where zero is not allowed and all samples off cost too little, and where there are
         # coordinates that only constraints know.
         has_cells &= signs.cutoff < float(samples.y @ samples.y)
         has_cells &= bool((samples.Z.any(axis=0) | samples.ridge.any(axis=0)).all())
-        begins_with_signs = q >= MIN_COLUMNS_FOR_SLABS or has_limits or samples.y.size <= FEW_SAMPLES
-        most = FIRST_NODES if begins_with_signs else 0
+        most = FIRST_NODES if q >= MIN_COLUMNS_FOR_SLABS or has_limits else 0
+        most = FIRST_NODES_OF_FEW if samples.y.size <= FEW_SAMPLES else most
         with workers(self._control.n_threads) as mapped:
             while not signs.is_done and not self._control.is_over():
-                if has_cells and signs.n_nodes >= most:
+                if has_cells and signs.is_unheld and signs.n_nodes >= most:
                     break
                 if signs.needs_slabs:
                     signs.cut(*self._mean())
                 signs.advance(mapped)
-        if signs.is_closed or not has_cells:
+        if signs.is_closed or not (has_cells and signs.is_unheld):
             signs.finish_record()
             return signs.is_closed
         recorder.restart()
