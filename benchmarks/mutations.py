@@ -58,6 +58,8 @@ CELLS = ("tests/test_cells.py", "-k", "better_ray or larger_scales or against or
 SCALE = ("tests/test_scale_search.py",)
 SLABS = ("tests/test_slabs.py",)
 SIGNS = ("tests/test_sign_rules.py",)
+ALMOST = ("tests/test_checker.py", "-k", "almost")
+LIMITED = ("tests/test_checker.py", "-k", "wall or constraint or limit")
 ROWS = ("tests/test_checked_rows.py",)
 LEAST = (
     "tests/test_sign_rules.py",
@@ -523,8 +525,8 @@ MUTATIONS = (
     Mutation(
         "all larger scales closed by less",
         "checking/cells.py",
-        "found.price * scale) >= self.cutoff:",
-        "found.price * scale) >= 0.98 * self.cutoff:",
+        "-self.loss_of_almost(cell)) >= self.cutoff:",
+        "-self.loss_of_almost(cell)) >= 0.98 * self.cutoff:",
         CHECKER,
     ),
     Mutation(
@@ -845,6 +847,55 @@ MUTATIONS = (
         LEAST,
     ),
     Mutation(
+        "rows that are off only almost cost y^2 at all larger scales",
+        "checking/cells.py",
+        "found.price * scale, -self.loss_of_almost(cell))",
+        "found.price * scale)",
+        ALMOST,
+    ),
+    Mutation(
+        "a limit of the statement is not said",
+        "checking/cells.py",
+        "self.is_limited |= cell.limit > self._farthest",
+        "self.is_limited |= False",
+        ALMOST,
+    ),
+    Mutation(
+        "constraints at all larger scales end where they do",
+        "checking/cells.py",
+        "ends = np.maximum(ends, 0.0) if is_far else ends",
+        "ends = 1.0 * ends",
+        LIMITED,
+    ),
+    Mutation(
+        "ray minima satisfy all constraints",
+        "checking/cells.py",
+        "        if self.limits.are_cone:",
+        "        if self.q > 0:",
+        LIMITED,
+    ),
+    Mutation(
+        "constraints begin at too large scales",
+        "checking/cells.py",
+        "(ends[is_far] / lowest[is_far]).max(initial=0.0)) * (1.0 - SLACK)",
+        "(ends[is_far] / lowest[is_far]).max(initial=0.0)) * 1.05",
+        LIMITED,
+    ),
+    Mutation(
+        "constraints end at too small scales",
+        "checking/cells.py",
+        "(ends[is_near] / lowest[is_near]).min(initial=math.inf))",
+        "0.95 * (ends[is_near] / lowest[is_near]).min(initial=math.inf))",
+        LIMITED,
+    ),
+    Mutation(
+        "multipliers of constraints cost nothing",
+        "checking/cells.py",
+        "* size))), -m * ends",
+        "* size))), -0.5 * m * ends",
+        LIMITED,
+    ),
+    Mutation(
         "a quadratic falls nowhere in a box",
         "checking/signs.py",
         "falls, -blur, -lost)",
@@ -910,8 +961,8 @@ MUTATIONS = (
     Mutation(
         "slopes at the centre are exact",
         "checking/signs.py",
-        "+ G_error * float(size.max(initial=0.0)))",
-        "+ 0.0 * G_error * float(size.max(initial=0.0)))",
+        "@ size) + G_error * float(size.max(initial=0.0)))",
+        "@ size) + 0.0 * G_error)",
         SIGNS,
     ),
     Mutation(
@@ -1269,7 +1320,7 @@ MUTATIONS = (
     Mutation(
         "walls that depend on what is left out",
         "checking/rows.py",
-        "kept = ~((C != 0.0) @ (N != 0.0)).any(axis=1)",
+        "kept = np.array([_is_zero_on(row[None], N) for row in C], dtype=np.bool_)",
         "kept = np.ones(len(C), np.bool_)",
         ROWS,
     ),
@@ -1452,8 +1503,8 @@ MUTATIONS = (
     Mutation(
         "rows that are nearly off take more than the reserve",
         "checking/trees.py",
-        "if cell.slack > 0.0 and not up(cell.slack * cell.limit) <= self._spare:",
-        "if cell.slack > 0.0 and not cell.slack <= self._spare:",
+        "        if not loss <= self._spare:",
+        "        if not 1e-3 * loss <= self._spare:",
         ROWS,
     ),
     Mutation(

@@ -3,11 +3,11 @@
     python benchmarks/proof_files.py --csv proofs.csv > docs/benchmarks/proof_files.txt
 
 One core, kernels warm; seconds are those of the processor. The sample: the first instance of every setting of
-the paper's grid with noise that is proved; all instances of the library (`rectifit.instances`) that are not of
-this grid, real data among them; and some of both kinds under constraints. Rows are kept in the file of --csv,
-and what is there is not measured again. `plain` is the search without a file, `search` with one, without the
-check that every file goes through before it gets its name; `check` is the independent checker, and `ratio`
-check over search.
+the paper's grid with noise that is proved; all instances of the library (`rectifit.instances`) that are not
+of this grid, real data among them; and some of both kinds under constraints. Rows are kept in the file of
+--csv, and what is there is not measured again. `plain` is the search without a file, `search` with one,
+without the check that every file goes through before it gets its name; `check` is the independent checker,
+and `ratio` check over search.
 """
 
 from __future__ import annotations

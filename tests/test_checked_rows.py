@@ -271,7 +271,7 @@ def face_of(inside, members, kind, slack=0.0, limit=1.0, reserve=0.0):
     """Rest a cell of one tree on another."""
     ends = np.ones(2)
     cell = Cell(0, 1.0, -ends, ends, np.array(kind, np.int8), limit=limit, slack=slack)
-    return tree_of(inside, reserve)._face(cell, 0, [tree_of(members)])
+    return tree_of(inside, reserve)._face(cell, slack * limit, 0, [tree_of(members)])
 
 
 def test_a_face_is_about_some_of_the_rows_and_all_others_are_off():

@@ -488,7 +488,9 @@ def test_rows_that_are_off_only_almost_pay_for_the_largest_scale():
 def test_where_rows_are_off_only_almost_the_statement_has_a_limit():
     rules, cell = almost_off(1e-16)
     cell = rules.settle(cell)
-    assert cell.is_closed
+    assert not cell.is_closed
+    assert not rules.is_limited
+    assert rules.close_far(cell, 1.0, Corners(np.array([0]), np.array([1.0]))).limit == 1.0
     assert rules.is_limited
     # No longer coefficients are left out than it says.
     assert rules._farthest >= 1e4 * float(np.sqrt(rules.rows.squares.sum())) / np.sqrt(10.0) * (1.0 - HAIR)

@@ -496,3 +496,16 @@ def test_proofs_of_many_coefficients_with_an_intercept(noise, kind, tmp_path):
     assert certificate.status == "optimal"
     assert checked.lower_bound <= certificate.lower_bound <= certificate.objective
     assert checked.gap <= 1e-2 * (1.0 + 1e-5)
+
+
+def test_a_file_in_a_box_names_a_fit_within_it(tmp_path):
+    """Also where the search meets better ones outside."""
+    for seed in range(4):
+        X, y, *_ = make_relu(40, 4, noise=0.8, random_state=seed)
+        poor = solve(X, y, "iterative", start=0.1 * np.ones(4), fit_intercept=False, max_iter=1)
+        size = float(np.abs(poor.beta * np.sqrt(np.square(X).mean(axis=0))).max())
+        size *= 1.001 / np.sqrt(np.square(y).mean())
+        certificate = poor.certify(proof=tmp_path / "p.rproof", box=size, time_limit=None, target_gap=0.05)
+        checked = check_proof(tmp_path / "p.rproof", X, y)
+        assert checked.objective <= poor.objective * (1.0 + 1e-9)
+        assert checked.lower_bound <= certificate.lower_bound

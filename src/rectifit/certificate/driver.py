@@ -108,7 +108,7 @@ class Driver:
         self._rounded: tuple[Point | None, float] = None, 0.0
         self._proof, self._recorder = proof, None if proof is None else self._make_recorder(proof)
         start = self.problem.evaluate(best.beta, best.intercept)
-        self.incumbent = Incumbent(self.problem, self.reduced, start, self._polish)
+        self.incumbent = Incumbent(self.problem, self.reduced, start, self._polish, self._may_be_taken)
         control = Control(
             self._cutoff,
             self.incumbent.offer,
@@ -249,6 +249,13 @@ class Driver:
             if minimum.point.objective < best.objective:
                 best = minimum.point
         return best if isinstance(best, RowPoint) else self.problem.evaluate(best.beta, best.intercept)
+
+    def _may_be_taken(self, point: RowPoint) -> bool:
+        """Whether a point is one that a proof file may name: within the box, if there is one."""
+        if self._proof is None or self._box is None:
+            return True
+        box = Box.around(self.problem, self._box)
+        return box.measure(point.beta, point.intercept) <= self._box
 
     def _keep_bound(self) -> None:
         found = self.reduced.objective(self.search.lower_bound)

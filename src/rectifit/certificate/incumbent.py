@@ -19,13 +19,21 @@ PROMISING, LOST = 1.5, 0.1
 
 
 class Incumbent:
-    """Keeps the best point; promising candidates are polished first, once per active set."""
+    """Keeps the best point of those that may be taken; promising candidates are polished first.
+
+    Each active set is polished once.
+    """
 
     def __init__(
-        self, problem: Problem, reduced: Reduced, best: RowPoint, polish: Callable[[RowPoint], RowPoint]
+        self,
+        problem: Problem,
+        reduced: Reduced,
+        best: RowPoint,
+        polish: Callable[[RowPoint], RowPoint],
+        may_be_taken: Callable[[RowPoint], bool] = lambda _: True,
     ) -> None:
         self.problem, self.reduced, self.best = problem, reduced, best
-        self._polish = polish
+        self._polish, self._may_be_taken = polish, may_be_taken
         self._tried: set[bytes] = set()
         self._lock = Lock()
 
@@ -57,5 +65,5 @@ class Incumbent:
                 return
             self._tried.add(key)
             for point in (start, self._polish(start)):
-                if point.objective < self.best.objective:
+                if point.objective < self.best.objective and self._may_be_taken(point):
                     self.best = point

@@ -219,9 +219,8 @@ class CellRules:
         kind[off] = OFF
         slack = cell.slack + (up(float(self.almost[almost].sum())) if almost.any() else 0.0)
         fixed = rows.squares[(kind == OFF) | ((kind % 3 == OPEN) & (rows.y <= 0.0))]
-        cost = float(fixed.sum()) * (1.0 - gamma(len(fixed) + 4))
-        if is_closed := cost >= self.cutoff:
-            is_closed = lower_sum(cost, -self.loss_of_almost(replace(cell, slack=slack))) >= self.cutoff
+        loss = slack * cell.limit if slack > 0.0 else 0.0
+        is_closed = lower_sum(float(fixed.sum()) * (1.0 - gamma(len(fixed) + 4)), -loss) >= self.cutoff
         radius = radius + 2.0 * rows.doubt
         most = np.maximum(np.abs(cell.low), np.abs(cell.high))
         longest = float(rows.w @ np.square(np.maximum(centre + radius, 0.0)))

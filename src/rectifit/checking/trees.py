@@ -142,7 +142,8 @@ class CellTree:
                 cell = replace(cell, bound=(replace(cell, bound=None), reader.at))
                 self._skip_corners()
             elif code == FACE:
-                cell = replace(cell, face=self._face(rules, cell, reader.take("I")[0], trees))
+                loss = rules.loss_of_almost(cell)
+                cell = replace(cell, face=self._face(cell, loss, reader.take("I")[0], trees))
             else:
                 cell = self._draw_in(rules, cell)
         (split,) = reader.take("B")
@@ -163,7 +164,7 @@ class CellTree:
         above = rules.rows.above(cutoff)
         return rules.settle(rules.draw_in(cell, corners, rate * self._unit, ends, above, settled))
 
-    def _face(self, rules: CellRules, cell: Cell, number: int, trees: list[CellTree]) -> int:
+    def _face(self, cell: Cell, loss: float, number: int, trees: list[CellTree]) -> int:
         """The tree of a face, if all rows with y > 0 that it is not about are off in a cell."""
         if number >= len(trees):
             raise ProofError("a cell rests on a tree that does not exist")
@@ -172,7 +173,7 @@ class CellTree:
         outside = self.members & ~members
         off = np.ones(len(members), dtype=np.bool_)
         off[self.members] = cell.kind == OFF
-        if not rules.loss_of_almost(cell) <= self._spare:
+        if not loss <= self._spare:
             raise ProofError("a cell rests on a face whose reserve is too small")
         if not (is_smaller and (off | (self._data.y <= 0.0))[outside].all()):
             raise ProofError("a cell rests on a face of which samples are not known to be off")
