@@ -105,6 +105,7 @@ def test_numbers_late_in_a_file_decide_its_type(tmp_path):
         ("bad.parquet", b"not parquet at all", "not a valid Parquet table"),
         ("bad.xlsx", b"PK\3\4 not Excel at all", "not a valid Excel file"),
         ("bad.ndjson", b'{"a": 1}\n\n{', "not valid NDJSON: line 3 is not a JSON object"),
+        ("number.ndjson", b'{"a": 1}\n3\n', "not valid NDJSON: line 2 is not a JSON object"),
         ("list.jsonl", b"[1, 2]\n", "not valid NDJSON: line 1 is not a JSON object"),
         ("deep.ndjson", b'{"a": ' * 100_000, "not valid NDJSON: line 1 is not a JSON object"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ NEEDED = "a table with a header and at least one row is needed"
 PLAIN = TextFormat()
 SEPARATED = (".csv", ".tsv", ".txt")
 NDJSON = (".ndjson", ".jsonl")
+# The beginning of a line that is neither blank nor an object.
+NO_OBJECT = re.compile(rb"^[ \t\r]*[^ \t\r\n{]", re.MULTILINE)
 KINDS = {".parquet": "Parquet", ".xlsx": "Excel"}
 
 
@@ -138,7 +141,7 @@ def _read_ndjson(data: bytes, name: str) -> FileTable:
     if not data.strip():
         raise ValueError(f"{name} is empty; at least one row is needed")
     try:
-        frame = pl.read_ndjson(data, infer_schema_length=None)
+        frame = _parse_ndjson(data)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         wrong = next((j for j, line in enumerate(data.split(b"\n"), 1) if not _is_record(line)), None)
         if wrong is None:
@@ -150,6 +153,20 @@ def _read_ndjson(data: bytes, name: str) -> FileTable:
         return [lines[position] for position in positions]
 
     return FileTable(frame, find_faults(frame, find_lines))
+
+
+def _parse_ndjson(data: bytes) -> pl.DataFrame:
+    """Columns of records. What is wrong is an error of Polars, whichever version it has."""
+    import polars as pl
+
+    # Versions before 2 take a number for a row without values.
+    if NO_OBJECT.search(data):
+        raise pl.exceptions.ComputeError("a line is not a JSON object")
+    try:
+        return pl.read_ndjson(data, infer_schema_length=None)
+    except RuntimeError as error:
+        # Versions before 1.22.
+        raise pl.exceptions.ComputeError(str(error)) from None
 
 
 def _is_record(line: bytes) -> bool:
