@@ -146,17 +146,20 @@ class Table:
         """
         from rich.box import HORIZONTALS
         from rich.markup import escape as as_is
+        from rich.padding import Padding
         from rich.table import Table as Grid
 
         table, (first, *others) = self._narrow(width, optional)
-        grid = Grid(box=HORIZONTALS, collapse_padding=True)
+        # Versions of rich count padding that is collapsed differently: there is none on the left of a column.
+        grid = Grid(box=HORIZONTALS, padding=(0, 1, 0, 0))
         name, *headings = table.headings
-        # Padding on the left of the first column is not collapsed, and rich does not count it.
-        grid.add_column(name, width=first + 1, overflow="fold")
+        edge = (0, 0, 0, 1)
+        grid.add_column(Padding(name, edge), width=first + 1, overflow="fold")
         for heading, room in zip(headings, others, strict=True):
             grid.add_column(heading, width=room, justify="right")
         for i, row in enumerate(table.texts()):
-            grid.add_row(*map(as_is, row), style=styles[i] if styles else None)
+            name, *cells = map(as_is, row)
+            grid.add_row(Padding(name, edge), *cells, style=styles[i] if styles else None)
         return grid
 
     def _narrow(self, width: int, optional: Sequence[Collection[str]]) -> tuple[Table, list[int]]:
