@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rectifit._typing import Vector
+from rectifit._typing import Matrix, Vector
 from rectifit.checks import check_array, check_length
 from rectifit.data.base import Data
 from rectifit.data.blocks import Block, S, merge_all
@@ -108,13 +108,16 @@ def predict_chunks(X: Any, beta: Vector, intercept: float, floor: float) -> Any:
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     # By name: arrays among the other arguments would be taken for chunked ones.
     named = {"beta": np.asarray(beta, np.float64), "intercept": intercept, "floor": floor, "result": dtype}
-    return X.map_blocks(_predict_chunk, **named, drop_axis=1, meta=np.empty(0, dtype))
+    # A table of one column: where an axis is dropped, old versions of dask copy the chunks first.
+    column = X.map_blocks(_predict_chunk, **named, chunks=(X.chunks[0], (1,)), meta=np.empty((0, 0), dtype))
+    return column[:, 0]
 
 
-def _predict_chunk(chunk: Any, beta: Vector, intercept: float, floor: float, result: Any) -> Vector:
+def _predict_chunk(chunk: Any, beta: Vector, intercept: float, floor: float, result: Any) -> Matrix:
     if chunk.shape[0] == 0:
-        return np.empty(0, result)
-    return np.asarray(relu(check_array(chunk, "X", dimensions=2), beta, intercept, floor), result)
+        return np.empty((0, 1), result)
+    predicted = relu(check_array(chunk, "X", dimensions=2), beta, intercept, floor)
+    return np.asarray(predicted[:, None], result)
 
 
 class _Thread(local):
