@@ -9,7 +9,8 @@ from rectifit.surrogate import near_far, resident
 
 def make(seed, n, p, density, *, weighted=False, intercept=True, alpha=0.0, dummies=False):
     rng = np.random.default_rng(seed)
-    X = sparse.random_array((n, p), density=density, rng=rng, format="csr", data_sampler=rng.standard_normal)
+    places = rng.choice(n * p, round(density * n * p), replace=False, shuffle=False)
+    X = sparse.csr_array((rng.normal(size=places.size), np.divmod(places, p)), shape=(n, p))
     if dummies:
         kinds = sparse.csr_array((np.ones(n), (np.arange(n), rng.integers(0, 6, n))), shape=(n, 6))
         X = sparse.hstack([X, kinds], format="csr")
@@ -83,9 +84,9 @@ def test_x_is_never_made_dense(monkeypatch):
     solution = solve(problem.X, problem.y, "sorting+iterative")
     monkeypatch.undo()
     near = max(resident.FIRST_NEAR_FACTOR * (p + 1), near_far.MIN_NEAR_ROWS)
-    # Rows without entries are all at their kinks at once where the intercept is 0.
+    # Rows without entries are all at their kinks at once where the intercept is 0, and others may be nearer.
     n_equal = np.count_nonzero(np.diff(problem.X.indptr) == 0)
-    assert 0 < largest <= max(near, n_equal) + 1 < n / 2
+    assert 0 < largest <= near + n_equal < n / 2
     dense = solve(problem.X.toarray(), problem.y, "sorting+iterative")
     assert solution.objective == pytest.approx(dense.objective, rel=1e-10)
 
