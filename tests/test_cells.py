@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import product
 
 import numba
 import numpy as np
@@ -88,9 +89,9 @@ class Rays:
         fitted = np.maximum(directions @ samples.Zt, 0.0)
         squares = np.square(fitted).sum(axis=1)
         curvature = squares + ((directions @ samples.ridge) * directions).sum(axis=1)
-        product = np.maximum(fitted @ samples.y, 0.0)
-        scales = np.divide(product, curvature, out=np.zeros_like(product), where=curvature > 0.0)
-        losses = float(samples.y @ samples.y) - scales * product
+        slopes = np.maximum(fitted @ samples.y, 0.0)
+        scales = np.divide(slopes, curvature, out=np.zeros_like(slopes), where=curvature > 0.0)
+        losses = float(samples.y @ samples.y) - scales * slopes
         return cls(directions, scales, scales * np.sqrt(squares), losses)
 
     def where(self, chosen):
@@ -841,14 +842,19 @@ def test_tight_bounds_of_faces_where_samples_outside_begin_to_be_on(seed, off):
 
 
 def descend_from_face(samples, inside, away, draw):
-    """Directions of small losses of the samples inside, farther and farther away from the others."""
+    """Directions of small losses of the samples inside with the others off, and directions around them."""
     q = away.size
-    on = draw.random((50, inside.sum())) < 0.6
-    found = [np.linalg.lstsq(samples.Z[inside][line], samples.y[inside][line], rcond=None)[0] for line in on]
+    # With every set of them that may be on: chance may miss the best one.
+    sets = np.array(list(product([False, True], repeat=int(inside.sum()))))
+    found = [np.linalg.lstsq(samples.Z[inside][on], samples.y[inside][on], rcond=None)[0] for on in sets]
     points = np.array([b + far * away for b in found for far in np.geomspace(0.1, 1e3, 9)])
-    best = points[np.argsort(Rays.of(samples, points).losses)[:200]]
-    steps = draw.normal(size=(5, len(best), q)) * np.array([1e-3, 1e-2, 0.1, 0.3, 1.0])[:, None, None]
-    return np.vstack([best, (best + steps).reshape(-1, q)])
+    sizes = np.array([1e-3, 1e-2, 0.1, 0.3, 1.0])[:, None, None]
+    for _ in range(4):
+        is_off = (points @ samples.Zt[:, ~inside] <= 0.0).all(axis=1)
+        losses = np.where(is_off, Rays.of(samples, points).losses, np.inf)
+        best = points[np.argsort(losses, kind="stable")[:200]]
+        points = np.vstack([best, (best + sizes * draw.normal(size=(5, len(best), q))).reshape(-1, q)])
+    return points
 
 
 @pytest.mark.parametrize("seed", range(4))
