@@ -227,7 +227,8 @@ def with_head(path, **changes):
 @pytest.fixture
 def cells(monkeypatch):
     """Proofs over cells alone, and how many trees of them were checked."""
-    monkeypatch.setattr(search, "FIRST_SLAB_NODES", -1)
+    for name in ("FIRST_NODES", "FIRST_NODES_OF_FEW"):
+        monkeypatch.setattr(search, name, 0)
     monkeypatch.setattr(branching.SignSearch, "_has_coordinates", lambda *_: False)
     counts, walk = [], trees.CellTree.walk
     monkeypatch.setattr(trees.CellTree, "walk", lambda tree, others: counts.append(1) or walk(tree, others))
