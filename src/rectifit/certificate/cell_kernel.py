@@ -100,6 +100,8 @@ LIKELY_SHARE = 0.5
 LIKELY_REACH = 0.25
 # Steps towards the least length of (Zd)_+ in a cell, and Newton steps of each line search.
 LENGTH_STEPS = 20
+# Of the squares of all outcomes the share, per sample, by which an ellipsoid is larger than its bound says.
+DRAW_ATOL = 1e-14
 # Share of the first slope that may be left beyond the minimum along a step, and tries to find it.
 OVERSHOOT = 0.3
 MAX_LINE_STEPS = 12
@@ -1299,7 +1301,9 @@ def bound_cell(
             if is_logged:
                 for i in range(n):
                     free.chosen[i] = kind[i]
-            left = draw_in(samples, cell, kind, cutoff - found_S, small)
+            # Room for all rounding that a checker allows for, too.
+            room = cutoff - found_S + DRAW_ATOL * kind.shape[0] * explained * explained
+            left = draw_in(samples, cell, kind, room, small)
             if is_logged:
                 write_code(log, line, LOG_DRAW)
                 write_note(log, line, log.drawn)
