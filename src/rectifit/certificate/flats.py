@@ -43,4 +43,5 @@ def falling_direction(Z: Matrix) -> Vector | None:
     if left <= COVER_TOL:
         return None
     rest = target - system @ weights
-    return np.asarray(rest[:-1] / rest[-1])
+    # Rounding may leave nothing of the sum where there is hardly a direction.
+    return np.asarray(rest[:-1] / rest[-1]) if rest[-1] > 0.0 else None
