@@ -47,11 +47,12 @@ PIECE_SHARE = 0.5
 # this, as a share of the work of the other.
 LEAST_SHARE = 0.1
 # Coefficients from which on a proof file is begun with signs and slabs although there may be cells, if no
-# larger share of y^2 is left; cells take their place after so many nodes. With constraints it is begun so,
-# too, and with few samples: a tree of their signs is small, and exact where cells come near to a small gap
-# with ever more of them.
+# larger share of y^2 is left; cells take their place after so many nodes. With constraints and not many
+# samples it is begun so, too, and with few samples: a tree of their signs is small, and exact where cells come
+# near to a small gap with ever more of them.
 MIN_COLUMNS_FOR_SLABS = 10
 MAX_LEFT_FOR_SLABS = 0.4
+MANY_SAMPLES_WITH_LIMITS = 100
 FEW_SAMPLES = 20
 FIRST_NODES_OF_FEW = 200
 FIRST_NODES = 20
@@ -263,7 +264,8 @@ class Search:
         has_cells &= signs.cutoff < float(samples.y @ samples.y)
         has_cells &= bool((samples.Z.any(axis=0) | samples.ridge.any(axis=0)).all())
         explains_much = signs.cutoff <= MAX_LEFT_FOR_SLABS * float(samples.y @ samples.y)
-        most = FIRST_NODES if has_limits or (q >= MIN_COLUMNS_FOR_SLABS and explains_much) else 0
+        is_limited = has_limits and samples.y.size <= MANY_SAMPLES_WITH_LIMITS
+        most = FIRST_NODES if is_limited or (q >= MIN_COLUMNS_FOR_SLABS and explains_much) else 0
         most = FIRST_NODES_OF_FEW if samples.y.size <= FEW_SAMPLES else most
         with workers(self._control.n_threads) as mapped:
             while not signs.is_done and not self._control.is_over():
