@@ -47,9 +47,9 @@ PIECE_SHARE = 0.5
 # this, as a share of the work of the other.
 LEAST_SHARE = 0.1
 # Coefficients from which on a proof file is begun with signs and slabs although there may be cells, if no
-# larger share of y^2 is left; cells take their place after so many nodes. With constraints and not many
-# samples it is begun so, too, and with few samples: a tree of their signs is small, and exact where cells come
-# near to a small gap with ever more of them.
+# larger share of y^2 is left; cells take their place after so many nodes. It is begun so, too, with
+# constraints and not many samples, and with few samples: a tree of their signs is small, and exact where
+# cells come near to a small gap with ever more of them.
 MIN_COLUMNS_FOR_SLABS = 10
 MAX_LEFT_FOR_SLABS = 0.4
 MANY_SAMPLES_WITH_LIMITS = 100
