@@ -71,7 +71,7 @@ class Box:
         return rows, np.append(ends, far)
 
 
-def stated_constraints(problem: Problem, box: float | None) -> list[list[Any]]:
+def stated_constraints(problem: Problem, box: Box | None) -> list[list[Any]]:
     """Constraints of a problem, and a box, as they are in the head of a proof file.
 
     Of each: pairs of a coefficient and its factor, and two ends, None where there is none.
@@ -87,6 +87,6 @@ def stated_constraints(problem: Problem, box: float | None) -> list[list[Any]]:
         for e, (row, end) in enumerate(zip(C, d, strict=True)):
             state(row, end if e >= len(C) - n_ties else -np.inf, end)
     if box is not None:
-        for row, end in zip(*Box.around(problem, box).sides, strict=True):
+        for row, end in zip(*box.sides, strict=True):
             state(row, -end, end)
     return found

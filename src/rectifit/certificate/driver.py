@@ -97,7 +97,8 @@ class Driver:
         proof: ProofFile | None = None,
     ) -> None:
         self.problem, self.lower_bound = engine.problem, lower_bound
-        self._engine, self._gap, self._clock, self._box = engine, gap, clock, box
+        self._engine, self._gap, self._clock = engine, gap, clock
+        self._box = None if box is None else Box.around(self.problem, box)
         self._listener = listener or Listener()
         self._began, self._reported = clock.seconds, -np.inf
         self._history: list[tuple[float, float, float]] = []
@@ -154,7 +155,7 @@ class Driver:
         n_inactive = int(counts[kind == OFF].sum()) + self.reduced.n_zero
         return ProofResult(
             status,
-            self._box,
+            None if self._box is None else self._box.size,
             self.search.n_nodes,
             self._clock.seconds - self._began,
             n_active,
@@ -206,14 +207,13 @@ class Driver:
         region = self.reduced.region.copy()
         if self._box is None:
             return region
-        box = Box.around(self.problem, self._box)
-        size = box.measure(self.best.beta, self.best.intercept)
-        if size > self._box:
+        size = self._box.measure(self.best.beta, self.best.intercept)
+        if size > self._box.size:
             raise ValueError(
-                f"box is {self._box:g}, but the fit in question has a standardised coefficient of size "
+                f"box is {self._box.size:g}, but the fit in question has a standardised coefficient of size "
                 f"{size:.4g}; the box must be at least as large"
             )
-        reach = box.reach(self.reduced.rows) * self.reduced.roots * (1.0 + BOX_RTOL)
+        reach = self._box.reach(self.reduced.rows) * self.reduced.roots * (1.0 + BOX_RTOL)
         region.l[: reach.size], region.U[: reach.size] = -reach, reach
         return region
 
@@ -254,8 +254,7 @@ class Driver:
         """Whether a point is one that a proof file may name: within the box, if there is one."""
         if self._proof is None or self._box is None:
             return True
-        box = Box.around(self.problem, self._box)
-        return box.measure(point.beta, point.intercept) <= self._box
+        return self._box.measure(point.beta, point.intercept) <= self._box.size
 
     def _keep_bound(self) -> None:
         found = self.reduced.objective(self.search.lower_bound)
