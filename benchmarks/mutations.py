@@ -1320,7 +1320,7 @@ MUTATIONS = (
     Mutation(
         "walls that depend on what is left out",
         "checking/rows.py",
-        "kept = np.array([_is_zero_on(row[None], N) for row in C], dtype=np.bool_)",
+        "kept = np.array([is_zero_on(row[None], N) for row in C], dtype=np.bool_)",
         "kept = np.ones(len(C), np.bool_)",
         ROWS,
     ),

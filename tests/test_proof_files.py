@@ -140,6 +140,17 @@ def test_a_proof_is_accepted_and_says_what_the_certificate_says(kind, p, tmp_pat
     assert certificate.lower_bound - checked.lower_bound <= stated_less
 
 
+def assert_no_more(path, least, X, y, **weights):
+    """Nothing above the truth can be had by stating it."""
+    content, more = path.read_bytes(), path.with_name("more")
+    assert head_of(content)[0]["lower_bound"] <= least
+    for share in (1e-6, 1e-3, 0.3):
+        stated = least + share * max(least, 1e-3 * float(np.sum(y**2)))
+        more.write_bytes(with_head(content, lower_bound=stated))
+        with pytest.raises(ProofError):
+            check_proof(more, X, y, **weights)
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_what_is_proved_is_true(seed, tmp_path):
     problem = random_problem(seed)
@@ -155,14 +166,7 @@ def test_what_is_proved_is_true(seed, tmp_path):
     least = least_objective(problem)
     checked = check_proof(path, problem.X, problem.y, **weights)
     assert checked.lower_bound <= least <= checked.objective * (1.0 + 1e-9) + 1e-12
-    # Nothing above the truth can be had by stating it.
-    for share in (1e-6, 1e-3, 0.3):
-        stated = least + share * max(least, 1e-3 * float(np.sum(problem.y**2)))
-        head = head_of(path.read_bytes())[0]
-        path.with_name("more").write_bytes(with_head(path.read_bytes(), lower_bound=stated))
-        with pytest.raises(ProofError):
-            check_proof(path.with_name("more"), problem.X, problem.y, **weights)
-        assert head["lower_bound"] <= least
+    assert_no_more(path, least, problem.X, problem.y, **weights)
 
 
 def test_an_interrupted_search_has_a_proof_of_its_bound(tmp_path):

@@ -24,6 +24,7 @@ from rectifit.certificate.recording_signs import Checked, SignRecorder
 from rectifit.certificate.records import LOG_BOUND, LOG_DRAW, LOG_FAR, LOG_LENGTH, CellLog, Samples
 from rectifit.checking.cells import BOUND, DRAW, FACE, FAR, LENGTH
 from rectifit.checking.reading import MAGIC, Claim, allowed_by
+from rectifit.checking.rows import is_zero_on
 from rectifit.checking.trees import CLOSED, END, EXPAND, TREE
 from rectifit.tolerances import GRAM_RANK_TOL
 from rectifit.writing import naming, temporary_beside
@@ -167,12 +168,10 @@ class Recorder:
 
     def limits_in(self, inside: Mask) -> Mask:
         """Which ends of constraints, first all upper and then all lower ones, are known in a face."""
-        null, (rows, low, high) = (
-            self.null_space(inside),
-            allowed_by(self.file.constraints, len(self._checked.T)),
-        )
+        null = self.null_space(inside)
         assert null is not None
-        kept = np.array([is_exactly_zero(row[None], null) for row in rows], dtype=np.bool_)
+        rows, low, high = allowed_by(self.file.constraints, len(self._checked.T))
+        kept = np.array([is_zero_on(row[None], null) for row in rows], dtype=np.bool_)
         return np.append(kept[np.isfinite(high)], kept[np.isfinite(low)])
 
     def tree(
@@ -297,21 +296,4 @@ def exact_null_space(rows: Matrix) -> Matrix | None:
         parts = [Fraction(x).limit_denominator(MAX_DENOMINATOR) for x in row.tolist()]
         whole = math.lcm(*(part.denominator for part in parts))
         null[i] = [float(part * whole) for part in parts]
-    return null.T if is_exactly_zero(rows, null.T) else None
-
-
-def is_exactly_zero(rows: Matrix, N: Matrix) -> bool:
-    """Whether all products of rows and columns are 0 without any rounding."""
-    for column in N.T:
-        used = np.flatnonzero(column)
-        part, weights = rows[:, used], [Fraction(x) for x in column[used].tolist()]
-        if used.size > 1:
-            part = np.unique(part, axis=0)
-        elif part.any():
-            return False
-        else:
-            continue
-        for row in part.tolist():
-            if sum(x * Fraction(value) for x, value in zip(weights, row, strict=True)) != 0:
-                return False
-    return True
+    return null.T if is_zero_on(rows, null.T) else None

@@ -29,7 +29,7 @@ from rectifit._typing import Mask, Matrix, Vector
 from rectifit.checking.reading import Allowed, Claim, ProofError
 from rectifit.checking.rounding import MAX_TERMS, TINY, UNIT, gamma, lower_sum, up
 
-__all__ = ["MAX_SAMPLES", "Distinct", "Rows", "Walls", "distinct_rows", "objective_above"]
+__all__ = ["MAX_SAMPLES", "Distinct", "Rows", "Walls", "distinct_rows", "is_zero_on", "objective_above"]
 
 # Entries beyond this cannot be scaled to sizes near 1 without underflow.
 LARGEST, SMALLEST = 1e100, 1e-100
@@ -142,7 +142,7 @@ class Distinct:
         """
         C, ends = _scaled(allowed.rows, -self.shift), np.array([allowed.low, allowed.high])
         T, N = _scaled(T, self.shift[:, None]), _scaled(N, self.shift[:, None])
-        kept = np.array([_is_zero_on(row[None], N) for row in C], dtype=np.bool_)
+        kept = np.array([is_zero_on(row[None], N) for row in C], dtype=np.bool_)
         scale = -np.array([_exponent(row) for row in C[kept]], dtype=np.int64)
         C, ends = _scaled(C[kept], scale[:, None]), _scaled(ends[:, kept], scale)
         if not (_within(np.abs(C) @ np.abs(T)) and _within(np.where(np.isfinite(ends), ends, 0.0))):
@@ -200,11 +200,11 @@ def _check_inverse(T: Matrix) -> None:
 
 
 def _check_null(A: Matrix, N: Matrix) -> None:
-    if not _is_zero_on(A, N):
+    if not is_zero_on(A, N):
         raise ProofError("rows of a face do not lie in its subspace")
 
 
-def _is_zero_on(A: Matrix, N: Matrix) -> bool:
+def is_zero_on(A: Matrix, N: Matrix) -> bool:
     """Whether A N = 0, in rationals."""
     for column in N.T:
         used = np.flatnonzero(column)
