@@ -208,13 +208,13 @@ class SignSearch(BestFirst[Signs]):
         self._recorder.begin(root.record, self.cutoff)
         if self._recorder.bound_coordinates(root.record, self.cutoff):
             return True
-        is_open = self._recorder.sync(root.record, root.region)
+        if not self._recorder.sync(root.record, root.region):
+            return True
         plain = self._plain(root)
-        return (
-            not is_open
-            or (plain.factor is not None and not self._note_point(root, plain))
-            or (plain.factor is not None and self._recorder.bound_coordinates(root.record, self.cutoff))
-        )
+        if plain.factor is None:
+            return False
+        is_closed = not self._note_point(root, plain)
+        return is_closed or self._recorder.bound_coordinates(root.record, self.cutoff)
 
     @property
     def is_unheld(self) -> bool:
